@@ -34,7 +34,7 @@ LIBMX     := $(BUILD)/libmxcheck.a
 INC_lib    := -Ilib
 INC_emu    := -Ilib -Iemu
 INC_checks := -Ilib -Iemu -Ichecks
-INC_tools  := -Ilib -Iemu -Ichecks -Itools
+INC_tools  := -Ilib -Iemu -Ichecks -Itools -I$(BUILD)
 
 .PHONY: all
 all: $(BUILD)/mxcheck plugins
@@ -59,6 +59,12 @@ $(BUILD)/obj/emu/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq -
 $(LIBMX): $(call obj,$(LIB_SRC) $(EMU_SRC))
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# Every tools/cmd_NAME.c defines `const command command_NAME`; the table is made from the file names.
+$(BUILD)/commands.h: $(TOOL_SRC) Makefile
+	@mkdir -p $(@D)
+	@for c in $(patsubst tools/cmd_%.c,%,$(filter tools/cmd_%,$(TOOL_SRC))); do echo "COMMAND($$c)"; done > $@
+$(call obj,$(TOOL_SRC)): $(BUILD)/commands.h
 
 $(BUILD)/mxcheck: $(call obj,$(TOOL_SRC) $(CHECK_SRC)) $(LIBMX)
 	$(CC) $(LDFLAGS) -static-libgcc -o $@ $^ $(CMD_LIBS)

@@ -15,7 +15,7 @@
 
 #include "mx.h"
 
-#define MX_MAX_RANK 4
+#define MX_MAX_RANK    4
 #define MX_MAX_TENSORS 12 /* of one case, in or out */
 
 /* A dense row-major array. dtype is a format name of mx.h, or "u8", "i8", "i32", "u32", "i64", "f64", "bool".
@@ -29,7 +29,7 @@ typedef struct mx_tensor {
     unsigned char *data;
 } mx_tensor;
 
-size_t mx_dtype_bytes(const char *dtype);                              /* bytes of one element, 0 if unknown */
+size_t mx_dtype_bytes(const char *dtype); /* bytes of one element, 0 if unknown */
 mx_status mx_tensor_make(mx_tensor *t, const char *name, const char *dtype, int rank, const int64_t *shape,
                          mx_error *e); /* allocates zeroed data; checks the product of shapes for overflow */
 void mx_tensor_free(mx_tensor *t);
@@ -38,18 +38,18 @@ int64_t mx_tensor_count(const mx_tensor *t); /* number of elements */
 typedef enum mx_verdict_kind { MX_VERDICT_EXACT, MX_VERDICT_BOUND, MX_VERDICT_OPEN } mx_verdict_kind;
 
 typedef struct mx_case {
-    char id[96];         /* reproducer: `mxcheck kernel --only ID` */
-    char operation[32];  /* first column of mx_kernel.h's table */
-    char recipe[48];     /* recipe, or cast convention; empty where none applies */
-    char flags[160];     /* comma-separated, each explained by mx_flag_text() */
+    char id[96];        /* reproducer: `mxcheck kernel --only ID` */
+    char operation[32]; /* first column of mx_kernel.h's table */
+    char recipe[48];    /* recipe, or cast convention; empty where none applies */
+    char flags[160];    /* comma-separated, each explained by mx_flag_text() */
     char reason[200];
     char generator[64];
     uint64_t seed;
     mx_verdict_kind verdict;
     char model[48], schedule[48], output[12];
     char data_layout[32], scale_layout[32];
-    int64_t pitch;   /* of x; 0: dense */
-    int misalign;    /* bytes */
+    int64_t pitch; /* of x; 0: dense */
+    int misalign;  /* bytes */
     double alpha, beta;
     int n_in, n_want;
     mx_tensor in[MX_MAX_TENSORS], want[MX_MAX_TENSORS]; /* named by role: "x", "q", "scale"; data is borrowed

@@ -40,7 +40,7 @@ static split split_at(double magnitude, int quantum)
     if (magnitude == 0) return s;
     int exponent;
     uint64_t m = (uint64_t)ldexp(frexp(magnitude, &exponent), 53); /* magnitude = m * 2^(exponent - 53) */
-    int drop = quantum - (exponent - 53);                         /* bits of m below the quantum */
+    int drop = quantum - (exponent - 53);                          /* bits of m below the quantum */
     if (drop <= 0)
         s.kept = m << -drop; /* the callers' widths keep this below 2^63 */
     else if (drop < 64) {
@@ -89,8 +89,8 @@ static uint32_t encode_nan(const mx_format *f, bool negative, const mx_cast *cas
  * the largest finite value whatever the policy, as in IEEE 754 section 7.4. */
 static uint32_t encode_overflow(const mx_format *f, bool negative, bool infinite, const mx_cast *cast)
 {
-    uint32_t largest = f->kind == MX_KIND_FIXED && negative ? (uint32_t)-(int32_t)f->max_code & 0xFF
-                                                           : f->max_code | sign_of(f, negative);
+    uint32_t largest = f->kind == MX_KIND_FIXED && negative ? (uint32_t) - (int32_t)f->max_code & 0xFF
+                                                            : f->max_code | sign_of(f, negative);
     bool inward = !infinite && (cast->rounding == MX_RTZ || (cast->rounding == MX_RUP && negative) ||
                                 (cast->rounding == MX_RDN && !negative));
     bool saturate = cast->overflow == MX_SATURATE || (cast->overflow == MX_SATURATE_FINITE && !infinite);
@@ -101,8 +101,8 @@ static uint32_t encode_overflow(const mx_format *f, bool negative, bool infinite
 }
 
 /* e8m0: the magnitude's exponent, rounded on the grid of powers of two. Ties of the nearest modes are at
- * 1.5 * 2^k; "even" is read from the code. The sign is ignored; zero and all below 2^-127 become code 0 in every mode,
- * as CUDA's conversions do. */
+ * 1.5 * 2^k; "even" is read from the code. The sign is ignored; zero and all below 2^-127 become code 0 in
+ * every mode, as CUDA's conversions do. */
 static uint32_t encode_exponent(const mx_format *f, double magnitude, const mx_cast *cast, uint32_t random)
 {
     if (magnitude < mx_format_tiny(f)) return 0;
@@ -121,7 +121,7 @@ static uint32_t encode_fixed(const mx_format *f, double magnitude, bool negative
     split s = split_at(magnitude, -f->man_bits);
     uint64_t n = s.kept + rounds_up(cast, s, negative, random);
     if (n > f->max_code) return encode_overflow(f, negative, false, cast);
-    return (negative ? (uint32_t)-(int32_t)n : (uint32_t)n) & 0xFF;
+    return (negative ? (uint32_t) - (int32_t)n : (uint32_t)n) & 0xFF;
 }
 
 static uint32_t encode_float(const mx_format *f, double magnitude, bool negative, const mx_cast *cast,

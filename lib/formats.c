@@ -5,9 +5,9 @@
 
 #include "mx.h"
 
-#define OCP_MX "OCP Microscaling Formats (MX) v1.0"
+#define OCP_MX  "OCP Microscaling Formats (MX) v1.0"
 #define OCP_FP8 "OCP 8-bit Floating Point Specification (OFP8) v1.0"
-#define FNUZ "Noune et al., 8-bit Numerical Formats for Deep Neural Networks, arXiv 2206.02915"
+#define FNUZ    "Noune et al., 8-bit Numerical Formats for Deep Neural Networks, arXiv 2206.02915"
 
 static const mx_format formats[] = {
     /* name, kind, specials, signed, bits, exp, man, bias, max, nan, inf, dtype, source */
@@ -29,19 +29,13 @@ static const mx_format formats[] = {
      "IEEE 754-2019 binary16"},
     {"tf32", MX_KIND_FLOAT, MX_SPECIALS_IEEE, true, 19, 8, 10, 127, 0x3FBFF, 0x3FE00, 0x3FC00, "U32",
      "PTX ISA 9.0, .tf32: first 19 bits of binary32"},
-    {"f32", MX_KIND_FLOAT, MX_SPECIALS_IEEE, true, 32, 8, 23, 127, 0x7F7FFFFF, 0x7FC00000, 0x7F800000,
-     "F32", "IEEE 754-2019 binary32"},
+    {"f32", MX_KIND_FLOAT, MX_SPECIALS_IEEE, true, 32, 8, 23, 127, 0x7F7FFFFF, 0x7FC00000, 0x7F800000, "F32",
+     "IEEE 754-2019 binary32"},
 };
 
-size_t mx_format_count(void)
-{
-    return sizeof formats / sizeof *formats;
-}
+size_t mx_format_count(void) { return sizeof formats / sizeof *formats; }
 
-const mx_format *mx_format_at(size_t i)
-{
-    return i < mx_format_count() ? &formats[i] : NULL;
-}
+const mx_format *mx_format_at(size_t i) { return i < mx_format_count() ? &formats[i] : NULL; }
 
 const mx_format *mx_format_find(const char *name)
 {
@@ -50,15 +44,9 @@ const mx_format *mx_format_find(const char *name)
     return NULL;
 }
 
-static uint32_t sign_bit(const mx_format *f)
-{
-    return f->is_signed ? (uint32_t)1 << (f->bits - 1) : 0;
-}
+static uint32_t sign_bit(const mx_format *f) { return f->is_signed ? (uint32_t)1 << (f->bits - 1) : 0; }
 
-static uint32_t code_mask(const mx_format *f)
-{
-    return (uint32_t)(((uint64_t)1 << f->bits) - 1);
-}
+static uint32_t code_mask(const mx_format *f) { return (uint32_t)(((uint64_t)1 << f->bits) - 1); }
 
 bool mx_code_is_nan(const mx_format *f, uint32_t code)
 {
@@ -96,15 +84,9 @@ double mx_decode(const mx_format *f, uint32_t code)
     return sign * ldexp((double)mantissa, exponent - f->bias - f->man_bits);
 }
 
-double mx_format_max(const mx_format *f)
-{
-    return mx_decode(f, f->max_code);
-}
+double mx_format_max(const mx_format *f) { return mx_decode(f, f->max_code); }
 
-int mx_format_emax(const mx_format *f)
-{
-    return ilogb(mx_format_max(f));
-}
+int mx_format_emax(const mx_format *f) { return ilogb(mx_format_max(f)); }
 
 int mx_format_emin(const mx_format *f)
 {
@@ -112,7 +94,4 @@ int mx_format_emin(const mx_format *f)
     return f->kind == MX_KIND_EXPONENT ? -f->bias : 1 - f->bias;
 }
 
-double mx_format_tiny(const mx_format *f)
-{
-    return mx_decode(f, f->kind == MX_KIND_EXPONENT ? 0 : 1);
-}
+double mx_format_tiny(const mx_format *f) { return mx_decode(f, f->kind == MX_KIND_EXPONENT ? 0 : 1); }

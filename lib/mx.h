@@ -105,7 +105,8 @@ typedef enum mx_rounding {
 
 typedef enum mx_overflow {
     MX_SATURATE, /* finite overflow and Inf become the largest finite value of the sign */
-    MX_OVERFLOW, /* finite overflow and Inf become the format's Inf, or its NaN, or (none of them) the maximum */
+    MX_OVERFLOW, /* finite overflow and Inf become the format's Inf, or its NaN, or (none of them) the maximum
+                  */
     MX_SATURATE_FINITE /* finite overflow saturates, Inf stays Inf or NaN */
 } mx_overflow;
 
@@ -128,7 +129,8 @@ typedef struct mx_cast {
 extern const mx_cast MX_CAST_DEFAULT;
 
 /* The one place where scalars are rounded. `x` holds the source value exactly; `random` is read by
- * MX_STOCHASTIC alone: with n random bits r, |x| rounds up when frac * 2^n + r >= 2^n (frac cut to n bits). */
+ * MX_STOCHASTIC alone: with n random bits r, |x| rounds up when frac * 2^n + r >= 2^n (frac cut to n bits).
+ */
 uint32_t mx_encode(const mx_format *f, double x, const mx_cast *cast, uint32_t random);
 
 const char *mx_rounding_name(mx_rounding r); /* "rne", "rna", ... */
@@ -146,7 +148,8 @@ const char *mx_recipe_name(const mx_recipe *r);
 const mx_format *mx_recipe_element(const mx_recipe *r);
 const mx_format *mx_recipe_scale(const mx_recipe *r); /* e8m0, ue4m3 or f32; NULL for a plain cast */
 /* Block shape for a tensor of rows x cols (a whole-tensor recipe answers with the tensor's own shape). */
-void mx_recipe_block(const mx_recipe *r, int64_t rows, int64_t cols, int64_t *block_rows, int64_t *block_cols);
+void mx_recipe_block(const mx_recipe *r, int64_t rows, int64_t cols, int64_t *block_rows,
+                     int64_t *block_cols);
 bool mx_recipe_has_global(const mx_recipe *r); /* NVFP4: a second-level fp32 scale */
 
 /* A matrix in memory: rows x cols of `format`, row r starting `pitch` elements after row r-1. */
@@ -193,18 +196,19 @@ mx_status mx_dequantize(const mx_recipe *r, const mx_quantized *q, int64_t rows,
  * `unit_bits` bits (4: nibbles, 8: bytes, 32: fp32 scales). All arithmetic is in 64 bits. */
 typedef struct mx_grid {
     int64_t rows, cols;
-    int64_t pitch;         /* row-major: units per row; 0 means dense. Other layouts ignore it */
-    const int64_t *groups; /* first row of each expert group, n_groups + 1 ascending entries; NULL: one group */
+    int64_t pitch; /* row-major: units per row; 0 means dense. Other layouts ignore it */
+    const int64_t
+        *groups; /* first row of each expert group, n_groups + 1 ascending entries; NULL: one group */
     int64_t n_groups;
 } mx_grid;
 
 typedef struct mx_layout {
     const char *name;
     uint8_t unit_bits;
-    bool for_scales; /* places scales; otherwise codes */
-    int16_t pad;     /* what fills units that hold no element, -1 where nobody says */
-    int64_t (*size)(const mx_grid *g);                         /* padded size in units */
-    int64_t (*offset)(const mx_grid *g, int64_t r, int64_t c); /* unit of (r, c) */
+    bool for_scales;                   /* places scales; otherwise codes */
+    int16_t pad;                       /* what fills units that hold no element, -1 where nobody says */
+    int64_t (*size)(const mx_grid *g); /* padded size in units */
+    int64_t (*offset)(const mx_grid *g, int64_t r, int64_t c);                 /* unit of (r, c) */
     bool (*inverse)(const mx_grid *g, int64_t offset, int64_t *r, int64_t *c); /* false: padding */
     const char *source;
     const char *note;
@@ -218,7 +222,8 @@ const mx_layout *mx_layout_at(size_t i);
  * filled with the layout's pad; and read it back. */
 int64_t mx_layout_bytes(const mx_layout *l, const mx_grid *g);
 mx_status mx_layout_pack(const mx_layout *l, const mx_grid *g, const void *canonical, void *out, mx_error *e);
-mx_status mx_layout_unpack(const mx_layout *l, const mx_grid *g, const void *in, void *canonical, mx_error *e);
+mx_status mx_layout_unpack(const mx_layout *l, const mx_grid *g, const void *in, void *canonical,
+                           mx_error *e);
 
 #ifdef __cplusplus
 }

@@ -36,12 +36,11 @@ extern "C" {
  *                                                                    a matrix of rows x 2 cols
  * gemm                 a [M, K], a_scale, b [N, K], b_scale          d: f [M, N] = a b^T
  *                      [c: f [M, N]] [bias: f [N]]
- * grouped-forward      a [R, K], a_scale, b [E, N, K], b_scale,      d: f [R, N]: rows of group e times b[e]^T
- *                      offsets: i64 [E + 1]
- * grouped-dgrad        as grouped-forward, with b quantised along its own reduction axis: [E, K', N']
- *                      given as [E, N, K] of this product, so the arithmetic is the same
- * grouped-wgrad        a [M, R], a_scale, b [N, R], b_scale,         d: f [E, M, N]: columns of group e;
- *                      offsets: i64 [E + 1]                          an empty group gives zeros
+ * grouped-forward      a [R, K], a_scale, b [E, N, K], b_scale,      d: f [R, N]: rows of group e times
+ * b[e]^T offsets: i64 [E + 1] grouped-dgrad        as grouped-forward, with b quantised along its own
+ * reduction axis: [E, K', N'] given as [E, N, K] of this product, so the arithmetic is the same grouped-wgrad
+ * a [M, R], a_scale, b [N, R], b_scale,         d: f [E, M, N]: columns of group e; offsets: i64 [E + 1] an
+ * empty group gives zeros
  *
  * qt, scalet: the columnwise copy. With data_layout_t "transposed" qt is [cols, rows]; its scale grid is
  * [cols, ceil(rows / block)]. */
@@ -136,8 +135,7 @@ static int mx_cuda_open(char *device, size_t device_size)
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count == 0) error = cudaErrorNoDevice;
     if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, 0);
-    if (error == cudaSuccess)
-        snprintf(device, device_size, "%s (sm_%d%d)", p.name, p.major, p.minor);
+    if (error == cudaSuccess) snprintf(device, device_size, "%s (sm_%d%d)", p.name, p.major, p.minor);
     return (int)error;
 }
 static int mx_cuda_allocate(void **p, size_t bytes) { return (int)cudaMalloc(p, bytes ? bytes : 1); }
@@ -153,8 +151,8 @@ static int mx_cuda_download(void *to, const void *from, size_t n)
 static int mx_cuda_synchronize(void) { return (int)cudaDeviceSynchronize(); }
 static const char *mx_cuda_error_text(int error) { return cudaGetErrorString((cudaError_t)error); }
 
-#define MX_KERNEL_CUDA_MEMORY                                                                           \
-    mx_cuda_open, mx_cuda_allocate, mx_cuda_release, mx_cuda_upload, mx_cuda_download, mx_cuda_synchronize, \
+#define MX_KERNEL_CUDA_MEMORY                                                                                \
+    mx_cuda_open, mx_cuda_allocate, mx_cuda_release, mx_cuda_upload, mx_cuda_download, mx_cuda_synchronize,  \
         mx_cuda_error_text
 #endif
 #endif

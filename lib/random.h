@@ -15,8 +15,8 @@ uint64_t mx_random_u64(uint64_t seed, uint32_t stream, uint64_t index);
 double mx_random_uniform(uint64_t seed, uint32_t stream, uint64_t index); /* open interval (0, 1), 52 bits */
 double mx_random_normal(uint64_t seed, uint32_t stream, uint64_t index);  /* mean 0, variance 1 */
 
-double mx_ln(double x);             /* natural logarithm of a positive finite x; relative error < 1e-15 */
-double mx_exp(double x);            /* relative error < 1e-15 for |x| < 700 */
+double mx_ln(double x);              /* natural logarithm of a positive finite x; relative error < 1e-15 */
+double mx_exp(double x);             /* relative error < 1e-15 for |x| < 700 */
 double mx_normal_quantile(double p); /* inverse normal CDF, 0 < p < 1 */
 
 #endif
