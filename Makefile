@@ -90,6 +90,86 @@ $(BUILD)/obj/checks/unit/%.o: INC_checks += -I$(BUILD)
 $(BUILD)/unit: $(call obj,$(UNIT_SRC) $(CHECK_SRC)) $(LIBMX)
 	$(CC) $(LDFLAGS) -o $@ $^ $(STATIC) -lcheck -lsubunit $(CMD_LIBS) -lrt
 
-.PHONY: test-fast test test-all
+.PHONY: test-fast test test-all test-cli mutants bench fuzz
 test-fast: $(BUILD)/unit
 	$(BUILD)/unit
+
+test-cli: all
+	BUILD=$(BUILD) checks/cli/run.sh
+
+test: setup-test
+	+$(MAKE) --no-print-directory all $(BUILD)/unit
+	+$(MAKE) --no-print-directory test-fast test-cli mutants
+
+test-all: setup-test
+	+$(MAKE) --no-print-directory test $(BUILD)/unit
+	$(BUILD)/unit all
+
+.PHONY: demo
+demo: setup-build
+	+$(MAKE) --no-print-directory all
+	$(BUILD)/mxcheck kernel --vectors vectors/
+
+.PHONY: asan ubsan
+asan: setup-test
+	+ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 \
+	  EXTRA_CFLAGS='-fsanitize=address -fno-omit-frame-pointer' EXTRA_LDFLAGS=-fsanitize=address test-fast
+ubsan: setup-test
+	+UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan OPT=-O1 \
+	  EXTRA_CFLAGS='-fsanitize=undefined -fno-sanitize-recover=all' EXTRA_LDFLAGS=-fsanitize=undefined test-fast
+
+# ---- set-up: installs what is missing, and nothing when nothing is ---------------------------------------
+.PHONY: setup-build setup-test setup-lint setup-fuzz
+setup-build setup-test setup-lint setup-fuzz: setup-%:
+	@tools/setup.sh $*
+
+# ---- style ------------------------------------------------------------------------------------------------
+STYLED := $(shell git ls-files '*.c' '*.h' '*.cu' '*.cuh' 2>/dev/null)
+PUBLIC := lib/mx.h lib/mx_kernel.h
+
+.PHONY: lint format
+format:
+	clang-format -i $(STYLED)
+lint: setup-lint
+	clang-format --dry-run -Werror $(STYLED)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,portability \
+	  --suppress=missingIncludeSystem --suppress=checkersReport -Ilib -Iemu -Ichecks -Itools \
+	  -j 2 lib emu tools checks/*.c
+	for h in $(PUBLIC); do \
+	  $(CC) -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c $$h && \
+	  $(CXX) -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ $$h || exit 1; done
+	shellcheck $$(git ls-files '*.sh') .ci/run
+
+# ---- installation -----------------------------------------------------------------------------------------
+DEST := $(DESTDIR)$(PREFIX)
+.PHONY: install uninstall clean help
+install: all
+	install -d $(DEST)/bin $(DEST)/include $(DEST)/lib/pkgconfig $(DEST)/lib/mxcheck $(DEST)/share/man/man1 \
+	  $(DEST)/share/bash-completion/completions $(DEST)/share/doc/mxcheck
+	install -m 755 $(BUILD)/mxcheck $(DEST)/bin/mxcheck
+	install -m 644 $(LIBMX) $(DEST)/lib/libmxcheck.a
+	install -m 644 $(PUBLIC) $(DEST)/include
+	$(if $(PLUGINS),install -m 755 $(PLUGINS) $(DEST)/lib/mxcheck)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' tools/mxcheck.pc.in > $(DEST)/lib/pkgconfig/mxcheck.pc
+	install -m 644 tools/mxcheck.1 $(DEST)/share/man/man1/mxcheck.1
+	install -m 644 tools/completion.bash $(DEST)/share/bash-completion/completions/mxcheck
+	install -m 644 LICENSE tools/licenses/GPL-3.0.txt README.md $(DEST)/share/doc/mxcheck
+uninstall:
+	rm -f $(DEST)/bin/mxcheck $(DEST)/lib/libmxcheck.a $(addprefix $(DEST)/include/,$(notdir $(PUBLIC))) \
+	  $(DEST)/lib/pkgconfig/mxcheck.pc $(DEST)/share/man/man1/mxcheck.1 \
+	  $(DEST)/share/bash-completion/completions/mxcheck
+	rm -rf $(DEST)/lib/mxcheck $(DEST)/share/doc/mxcheck
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'demo       install what is missing, build, judge the bundled kernels'
+	@echo 'test       install what is missing, build, run the tests; test-all: the exhaustive ones too'
+	@echo 'all        the command, the library and the plug-ins; install, uninstall PREFIX=/usr/local'
+	@echo 'mutants    kernels with one planted fault each: every one must be caught'
+	@echo 'asan ubsan fuzz   the tests under sanitizers; fuzzing of the readers'
+	@echo 'bench      speed of the CPU paths against memcpy; lint, format, clean'
+	@echo 'gpu-report registers, spills and SASS facts of the CUDA kernels'
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
