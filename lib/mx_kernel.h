@@ -128,7 +128,7 @@ mx_kernel_describe(void);
 #include <cstdio>
 #include <cuda_runtime.h>
 
-static int mx_cuda_open(char *device, size_t device_size)
+static inline int mx_cuda_open(char *device, size_t device_size)
 {
     cudaDeviceProp p;
     int count = 0;
@@ -138,18 +138,18 @@ static int mx_cuda_open(char *device, size_t device_size)
     if (error == cudaSuccess) snprintf(device, device_size, "%s (sm_%d%d)", p.name, p.major, p.minor);
     return (int)error;
 }
-static int mx_cuda_allocate(void **p, size_t bytes) { return (int)cudaMalloc(p, bytes ? bytes : 1); }
-static int mx_cuda_release(void *p) { return (int)cudaFree(p); }
-static int mx_cuda_upload(void *to, const void *from, size_t n)
+static inline int mx_cuda_allocate(void **p, size_t bytes) { return (int)cudaMalloc(p, bytes ? bytes : 1); }
+static inline int mx_cuda_release(void *p) { return (int)cudaFree(p); }
+static inline int mx_cuda_upload(void *to, const void *from, size_t n)
 {
     return (int)cudaMemcpy(to, from, n, cudaMemcpyHostToDevice);
 }
-static int mx_cuda_download(void *to, const void *from, size_t n)
+static inline int mx_cuda_download(void *to, const void *from, size_t n)
 {
     return (int)cudaMemcpy(to, from, n, cudaMemcpyDeviceToHost);
 }
-static int mx_cuda_synchronize(void) { return (int)cudaDeviceSynchronize(); }
-static const char *mx_cuda_error_text(int error) { return cudaGetErrorString((cudaError_t)error); }
+static inline int mx_cuda_synchronize(void) { return (int)cudaDeviceSynchronize(); }
+static inline const char *mx_cuda_error_text(int error) { return cudaGetErrorString((cudaError_t)error); }
 
 #define MX_KERNEL_CUDA_MEMORY                                                                                \
     mx_cuda_open, mx_cuda_allocate, mx_cuda_release, mx_cuda_upload, mx_cuda_download, mx_cuda_synchronize,  \

@@ -1,0 +1,28 @@
+# The CUDA kernels and the plug-in that offers them: build/mxcheck-gpu.so. Without nvcc nothing here builds.
+
+# Machine code for Hopper. The files named in GPU_PTX use no instruction of one architecture alone and carry
+# PTX as well, from which the driver of a newer device compiles at load. A file for another architecture says
+# so in a target-specific GPU_ARCH.
+GPU_ARCH ?= -gencode=arch=compute_90a,code=sm_90a
+GPU_PTX  := plugin quantize
+NVCCFLAGS := -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -fPIC,-Wall,-fvisibility=hidden,-ffp-contract=off \
+             -DMX_VERSION='"$(VERSION)"'
+GPU_SRC  := $(wildcard gpu/*.cu)
+GPU_OBJ  := $(patsubst gpu/%.cu,$(BUILD)/obj/gpu/%.o,$(GPU_SRC))
+GPU_LIB  := $(BUILD)/mxcheck-gpu.so
+
+ifneq ($(NVCC),)
+PLUGINS += $(GPU_LIB)
+endif
+
+$(patsubst %,$(BUILD)/obj/gpu/%.o,$(GPU_PTX)): GPU_ARCH += -gencode=arch=compute_89,code=compute_89
+
+$(BUILD)/obj/gpu/%.o: gpu/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) $(GPU_ARCH) -Ilib -Igpu -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+# cudart inside, so that a GPU node needs the driver alone.
+$(GPU_LIB): $(GPU_OBJ)
+	$(NVCC) -shared -cudart static $(GPU_ARCH) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ -ldl
+
+-include $(GPU_OBJ:.o=.d)
