@@ -6,10 +6,10 @@
  * "case:<id>" per case: a JSON object with
  *   operation, recipe, flags (list), reason, verdict ("exact", "bound", "open"), generator, seed,
  *   in: {"x": "<tensor>"}, want: {"q": "<tensor>", "scale": "<tensor>"}, and where they apply
- *   pitch (elements between rows of x), misalign (bytes that x's base is off 16), alpha, beta, model,
- *   schedule, output, data_layout, scale_layout, groups, make {rows, cols, digest}: x is made by the
- *   generator when needed and must have that SHA-256.
- * Tensors may be shared between cases. manifest.json lists every file with its SHA-256, size and cases. */
+ *   pitch and cols (elements stored and used per row of x), misalign (bytes that x's base is off 16), alpha,
+ * beta, model, schedule, output, data_layout, scale_layout, groups, make {rows, cols, digest}: x is made by
+ * the generator when needed and must have that SHA-256. Tensors may be shared between cases. manifest.json
+ * lists every file with its SHA-256, size and cases. */
 #ifndef MX_CASE_H
 #define MX_CASE_H
 
@@ -48,7 +48,8 @@ typedef struct mx_case {
     mx_verdict_kind verdict;
     char model[48], schedule[48], output[12];
     char data_layout[32], scale_layout[32];
-    int64_t pitch; /* of x; 0: dense */
+    int64_t pitch; /* elements stored per row of x, pad included; 0: dense */
+    int64_t cols;  /* with pitch: how many elements of each row are data */
     int misalign;  /* bytes */
     double alpha, beta;
     int n_in, n_want;

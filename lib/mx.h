@@ -150,6 +150,8 @@ const mx_format *mx_recipe_scale(const mx_recipe *r); /* e8m0, ue4m3 or f32; NUL
 /* Block shape for a tensor of rows x cols (a whole-tensor recipe answers with the tensor's own shape). */
 void mx_recipe_block(const mx_recipe *r, int64_t rows, int64_t cols, int64_t *block_rows,
                      int64_t *block_cols);
+/* The recipe that a kernel with both directions uses for its columnwise copy (1x32 -> 32x1); NULL if none. */
+const mx_recipe *mx_recipe_columnwise(const mx_recipe *r);
 bool mx_recipe_has_global(const mx_recipe *r); /* NVFP4: a second-level fp32 scale */
 
 /* A matrix in memory: rows x cols of `format`, row r starting `pitch` elements after row r-1. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # The command without, with wrong, and with helpful words; every subcommand explains itself.
-. "$root/checks/cli/expect.sh"
+. "${root:?}/checks/cli/expect.sh"
 
 expect 2 'Usage: mxcheck COMMAND' "$MXCHECK"
 expect 2 "no command 'kernal'" "$MXCHECK" kernal
