@@ -21,7 +21,8 @@
 /* A dense row-major array. dtype is a format name of mx.h, or "u8", "i8", "i32", "u32", "i64", "f64", "bool".
  * Sub-byte formats are stored one code per byte. */
 typedef struct mx_tensor {
-    char name[96];
+    char name[96];   /* of a file's tensor; of a case's tensor, the role: "x", "q", "scale" */
+    char stored[96]; /* of a case's tensor: its name in the file; empty: "<case id>/<role>" when written */
     char dtype[12];
     int rank;
     int64_t shape[MX_MAX_RANK];
