@@ -195,37 +195,62 @@ mx_status mx_dequantize(const mx_recipe *r, const mx_quantized *q, int64_t rows,
 /* ---- layouts: where an element or scale lies ------------------------------------------------------- */
 
 /* A grid (codes or scales) of rows x cols units placed in memory. Offsets and sizes count units of
- * `unit_bits` bits (4: nibbles, 8: bytes, 32: fp32 scales). All arithmetic is in 64 bits. */
+ * `unit_bits` bits (4: nibbles, low one first; 8: bytes; 32: fp32 scales). All arithmetic is in 64 bits. */
 typedef struct mx_grid {
     int64_t rows, cols;
-    int64_t pitch; /* row-major: units per row; 0 means dense. Other layouts ignore it */
+    int64_t pitch; /* row-major and transposed: units from one row (or column) to the next; 0 means dense.
+                      Other layouts ignore it */
     const int64_t
         *groups; /* first row of each expert group, n_groups + 1 ascending entries; NULL: one group */
     int64_t n_groups;
 } mx_grid;
 
+struct mx_tiling; /* the numbers behind a layout's functions; lib/tiling.h */
+
 typedef struct mx_layout {
-    const char *name;
+    const char *name; /* rows of one name differ in unit_bits: see mx_layout_find_unit() */
     uint8_t unit_bits;
-    bool for_scales;                   /* places scales; otherwise codes */
-    int16_t pad;                       /* what fills units that hold no element, -1 where nobody says */
-    int64_t (*size)(const mx_grid *g); /* padded size in units */
+    bool for_codes, for_scales; /* what it places */
+    bool grouped;               /* each expert group starts at a tile of its own; others ignore groups */
+    int64_t pad; /* bits of a unit that holds no element; -1: nobody says, or something else lives there */
+    int64_t (*size)(const mx_grid *g); /* padded size in units; -1: impossible grid, or past 2^63 */
     int64_t (*offset)(const mx_grid *g, int64_t r, int64_t c);                 /* unit of (r, c) */
     bool (*inverse)(const mx_grid *g, int64_t offset, int64_t *r, int64_t *c); /* false: padding */
+    const struct mx_tiling *tiling;
     const char *source;
     const char *note;
 } mx_layout;
 
-const mx_layout *mx_layout_find(const char *name);
+const mx_layout *mx_layout_find(const char *name); /* first row of that name; NULL if unknown */
+/* The row of that name for units of `unit_bits`: "row-major" places bytes (8) and fp32 scales (32). */
+const mx_layout *mx_layout_find_unit(const char *name, int unit_bits);
 size_t mx_layout_count(void);
 const mx_layout *mx_layout_at(size_t i);
 
-/* Place a canonical grid (1 byte a unit, or 4 for 32-bit units) into `out`, mx_layout_bytes() long, pads
- * filled with the layout's pad; and read it back. */
+/* Buffer size of the padded grid; -1 where mx_layout.size is. */
 int64_t mx_layout_bytes(const mx_layout *l, const mx_grid *g);
+/* Place a canonical grid (dense and row-major, 1 byte a unit, or 4 for 32-bit units) into `out`,
+ * mx_layout_bytes() long, pads filled with the layout's pad, or left alone where that is -1; and read it
+ * back. MX_BAD_INPUT: impossible grid, or groups that do not ascend from 0 to rows. */
 mx_status mx_layout_pack(const mx_layout *l, const mx_grid *g, const void *canonical, void *out, mx_error *e);
 mx_status mx_layout_unpack(const mx_layout *l, const mx_grid *g, const void *in, void *canonical,
                            mx_error *e);
+
+/* Which layouts put `canonical` where `seen` has it? A match reproduces every element; `wrong_pads` counts
+ * the pads that differ from the layout's own. */
+typedef struct mx_layout_match {
+    const mx_layout *layout;
+    bool groups_ignored; /* it fits when the groups of the grid are left out */
+    bool pitch_ignored;  /* it fits when the pitch of the grid is left out */
+    int64_t bytes;       /* size of the placed grid, at most seen_bytes */
+    int64_t wrong_pads;
+} mx_layout_match;
+
+/* Try every layout for codes, or for scales, with canonical units of `canonical_bits` (8 or 32). Stores
+ * the first `room` matches, those that fill `seen` with the right pads first, and returns how many there
+ * are: more than one where the data cannot tell (constant, one row, ...). */
+size_t mx_layout_explain(const mx_grid *g, bool scales, int canonical_bits, const void *canonical,
+                         const void *seen, int64_t seen_bytes, mx_layout_match *out, size_t room);
 
 #ifdef __cplusplus
 }

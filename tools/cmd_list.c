@@ -18,12 +18,28 @@ static void list_formats(void)
     }
 }
 
+static void list_layouts(void)
+{
+    printf("%-18s %4s %-13s %-8s %-10s %s\n", "layout", "bits", "places", "grouped", "pad", "what and where");
+    for (size_t i = 0; i < mx_layout_count(); i++) {
+        const mx_layout *l = mx_layout_at(i);
+        char pad[16] = "-";
+        if (l->pad >= 0) snprintf(pad, sizeof pad, "%0*X", l->unit_bits / 4, (unsigned)l->pad);
+        printf("%-18s %4d %-13s %-8s %-10s %s [%s]\n", l->name, l->unit_bits,
+               l->for_codes && l->for_scales ? "codes, scales"
+               : l->for_codes                ? "codes"
+                                             : "scales",
+               l->grouped ? "yes" : "no", pad, l->note, l->source);
+    }
+}
+
 /* A new table is a new row. */
 static const struct {
     const char *name;
     void (*print)(void);
 } tables[] = {
     {"formats", list_formats},
+    {"layouts", list_layouts},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
