@@ -34,6 +34,8 @@ extern "C" {
  * swiglu-quantize-both gate, up: f [rows, cols]                      q, scale, qt, scalet
  * swiglu-grad-quantize gate, up, dy: f [rows, cols]                  q, scale, qt, scalet of [dgate | dup],
  *                                                                    a matrix of rows x 2 cols
+ * place                grid: u8 or u32 [rows, cols] [offsets]        packed: u8, the grid in scale_layout (or
+ *                                                                    data_layout)
  * gemm                 a [M, K], a_scale, b [N, K], b_scale          d: f [M, N] = a b^T
  *                      [c: f [M, N]] [bias: f [N]]
  * grouped-forward      a [R, K], a_scale, b [E, N, K], b_scale,      d: f [R, N]: rows of group e times
