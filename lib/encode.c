@@ -63,6 +63,7 @@ static bool rounds_up(const mx_cast *cast, split s, bool negative, uint32_t rand
     case MX_RDN: return s.rest && negative;
     case MX_STOCHASTIC: {
         int n = cast->random_bits;
+        if (n == 0) return false; /* no draw, no way up */
         uint64_t fraction = s.rest >> (64 - n);
         uint64_t draw = random & (((uint64_t)1 << n) - 1);
         return fraction + draw >= (uint64_t)1 << n;

@@ -122,7 +122,7 @@ typedef struct mx_cast {
     mx_nan_policy nan;
     int16_t nan_code[2]; /* explicit code for +NaN, -NaN; -1: by policy */
     bool lose_neg_zero;  /* results of -0 become +0 (formats without -0 always do) */
-    uint8_t random_bits; /* MX_STOCHASTIC: how many low bits of `random` take part (1..32) */
+    uint8_t random_bits; /* MX_STOCHASTIC: how many low bits of `random` take part (0..32; 0 truncates) */
 } mx_cast;
 
 /* RNE, saturating, canonical NaN: `cvt.rn.satfinite`. */
