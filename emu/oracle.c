@@ -13,8 +13,10 @@
 struct mx_oracle {
     const mx_format *format;
     uint32_t max_code; /* largest finite magnitude */
+    bool exact;        /* |x| == below */
     uint32_t low;      /* the bracket found last, below <= |x| < above, kept since neighbours come in runs */
-    mpfr_t below, above, middle, limit;
+    mpfr_t below, above, middle;
+    mpfr_t smallest, limit; /* magnitudes of code 0 and of the code after the largest */
     mpfr_t x, part, value;
 };
 
@@ -58,9 +60,11 @@ mx_oracle *mx_oracle_new(const mx_format *f)
     if (!o) return NULL;
     o->format = f;
     o->max_code = largest_finite(f);
-    mpfr_inits2(PRECISION, o->below, o->above, o->middle, o->limit, o->x, o->part, o->value, (mpfr_ptr)NULL);
+    mpfr_inits2(PRECISION, o->below, o->above, o->middle, o->smallest, o->limit, o->x, o->part, o->value,
+                (mpfr_ptr)NULL);
     mpfr_set_zero(o->below, 1);
     mpfr_set_zero(o->above, 1); /* an empty bracket: the first call searches */
+    set_magnitude(o->smallest, f, 0);
     set_magnitude(o->limit, f, o->max_code + 1);
     return o;
 }
@@ -68,7 +72,8 @@ mx_oracle *mx_oracle_new(const mx_format *f)
 void mx_oracle_free(mx_oracle *o)
 {
     if (!o) return;
-    mpfr_clears(o->below, o->above, o->middle, o->limit, o->x, o->part, o->value, (mpfr_ptr)NULL);
+    mpfr_clears(o->below, o->above, o->middle, o->smallest, o->limit, o->x, o->part, o->value,
+                (mpfr_ptr)NULL);
     free(o);
 }
 
@@ -145,11 +150,16 @@ static uint32_t answer_overflow(const mx_oracle *o, const mx_cast *cast, bool ne
     return with_sign(f, o->max_code + 1, negative); /* Inf, or the all-ones NaN */
 }
 
-/* Sets low, below, above so that below <= x < above. x is at least the magnitude of code 0 and below the
- * limit. */
+static bool in_bracket(mx_oracle *o)
+{
+    int side = mpfr_cmp(o->x, o->below);
+    o->exact = side == 0;
+    return side >= 0 && mpfr_cmp(o->x, o->above) < 0;
+}
+
+/* Sets the bracket around x, which is at least the magnitude of code 0 and below the limit. */
 static void find_bracket(mx_oracle *o)
 {
-    if (mpfr_cmp(o->below, o->x) <= 0 && mpfr_cmp(o->x, o->above) < 0) return;
     uint32_t low = 0, high = o->max_code + 1;
     while (high - low > 1) {
         uint32_t probe = low + (high - low) / 2;
@@ -164,6 +174,7 @@ static void find_bracket(mx_oracle *o)
     set_magnitude(o->above, o->format, low + 1);
     mpfr_add(o->middle, o->below, o->above, MPFR_RNDN);
     mpfr_div_2ui(o->middle, o->middle, 1, MPFR_RNDN);
+    o->exact = mpfr_equal_p(o->x, o->below);
 }
 
 /* Does |x|, strictly inside the bracket, carry into the upper neighbour with these random bits? */
@@ -181,7 +192,7 @@ static bool draw_up(mx_oracle *o, int bits, uint32_t random)
 
 static bool goes_up(mx_oracle *o, const mx_cast *cast, bool negative, uint32_t random)
 {
-    if (mpfr_equal_p(o->x, o->below)) return false;
+    if (o->exact) return false;
     int side;
     switch (cast->rounding) {
     case MX_RTZ: return false;
@@ -201,19 +212,20 @@ static bool goes_up(mx_oracle *o, const mx_cast *cast, bool negative, uint32_t r
 uint32_t mx_oracle_encode(mx_oracle *o, const mx_cast *cast, double x, uint32_t random)
 {
     const mx_format *f = o->format;
-    mpfr_set_d(o->x, x, MPFR_RNDN);
-    bool negative = signbit(x); /* MPFR's NaN has no sign */
+    bool negative = signbit(x);
+    mpfr_set_d(o->x, fabs(x), MPFR_RNDN);
     if (mpfr_nan_p(o->x)) return answer_nan(o, cast, negative);
     if (!f->is_signed) negative = false;
     if (mpfr_inf_p(o->x)) return answer_overflow(o, cast, negative, true);
-    mpfr_abs(o->x, o->x, MPFR_RNDN);
-    if (mpfr_cmp(o->x, o->limit) >= 0) return answer_overflow(o, cast, negative, false);
-
-    uint32_t code = 0; /* exponent formats: also for all below the smallest power of two, in every mode */
-    if (f->kind != MX_KIND_EXPONENT || mpfr_cmp_ui_2exp(o->x, 1, -(mpfr_exp_t)f->bias) >= 0) {
-        find_bracket(o);
-        code = o->low + goes_up(o, cast, negative, random);
+    uint32_t code = 0;
+    bool found = in_bracket(o);
+    if (!found) {
+        if (mpfr_cmp(o->x, o->limit) >= 0) return answer_overflow(o, cast, negative, false);
+        found = mpfr_cmp(o->x, o->smallest) >= 0;
+        if (found) find_bracket(o);
     }
+    /* Not found: an exponent format below its smallest power of two gives code 0 in every mode. */
+    if (found) code = o->low + goes_up(o, cast, negative, random);
     if (code > o->max_code) return answer_overflow(o, cast, negative, false);
     if (code == 0 && (cast->lose_neg_zero || f->specials == MX_SPECIALS_NEGZERO)) negative = false;
     return with_sign(f, code, negative);

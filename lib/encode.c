@@ -27,28 +27,37 @@ bool mx_rounding_find(const char *name, mx_rounding *out)
     return false;
 }
 
-/* A finite magnitude as kept * 2^quantum + discarded: `rest` is the discarded part as a 64-bit fraction
- * of the quantum, with a sticky lowest bit. */
+/* A finite magnitude as m * 2^e, m < 2^53: taken from the bits, since libm's calls would be most of the
+ * work. `binade` is the exponent of its leading bit; subnormal doubles, far below every format, get that
+ * of the smallest normal. */
+typedef struct number {
+    uint64_t m;
+    int e, binade;
+} number;
+
+static number number_of(double x)
+{
+    uint64_t bits, implicit = (uint64_t)1 << 52;
+    memcpy(&bits, &x, sizeof bits);
+    int field = (int)(bits >> 52 & 0x7FF);
+    uint64_t fraction = bits & (implicit - 1);
+    if (field == 0) return (number){fraction, -1074, -1022};
+    return (number){fraction | implicit, field - 1075, field - 1023};
+}
+
+/* A magnitude as kept * 2^quantum + discarded: `rest` is the discarded part as a 64-bit fraction of the
+ * quantum, with a sticky lowest bit. */
 typedef struct split {
     uint64_t kept;
     uint64_t rest;
 } split;
 
-static split split_at(double magnitude, int quantum)
+/* No format keeps as many bits as a double has, so that quantum > x.e always. */
+static split split_at(number x, int quantum)
 {
-    split s = {0, 0};
-    if (magnitude == 0) return s;
-    int exponent;
-    uint64_t m = (uint64_t)ldexp(frexp(magnitude, &exponent), 53); /* magnitude = m * 2^(exponent - 53) */
-    int drop = quantum - (exponent - 53);                          /* bits of m below the quantum */
-    if (drop <= 0)
-        s.kept = m << -drop; /* the callers' widths keep this below 2^63 */
-    else if (drop < 64) {
-        s.kept = m >> drop;
-        s.rest = m << (64 - drop);
-    } else
-        s.rest = drop == 64 ? m : drop < 118 ? (m >> (drop - 64)) | 1 : 1;
-    return s;
+    int drop = quantum - x.e;
+    if (drop < 64) return (split){x.m >> drop, x.m << (64 - drop)};
+    return (split){0, (drop < 128 ? x.m >> (drop - 64) : 0) | (x.m != 0)};
 }
 
 static bool rounds_up(const mx_cast *cast, split s, bool negative, uint32_t random)
@@ -104,34 +113,31 @@ static uint32_t encode_overflow(const mx_format *f, bool negative, bool infinite
 /* e8m0: the magnitude's exponent, rounded on the grid of powers of two. Ties of the nearest modes are at
  * 1.5 * 2^k; "even" is read from the code. The sign is ignored; zero and all below 2^-127 become code 0 in
  * every mode, as CUDA's conversions do. */
-static uint32_t encode_exponent(const mx_format *f, double magnitude, const mx_cast *cast, uint32_t random)
+static uint32_t encode_exponent(const mx_format *f, number x, const mx_cast *cast, uint32_t random)
 {
-    if (magnitude < mx_format_tiny(f)) return 0;
-    int exponent = ilogb(magnitude);
-    split s = split_at(magnitude, exponent);
-    s.kept = (uint64_t)(exponent + f->bias);
+    if (x.binade < -f->bias) return 0;
+    split s = split_at(x, x.binade);
+    s.kept = (uint64_t)(x.binade + f->bias);
     uint64_t code = s.kept + rounds_up(cast, s, false, random);
     if (code > f->max_code) return encode_overflow(f, false, false, cast);
     return (uint32_t)code;
 }
 
-static uint32_t encode_fixed(const mx_format *f, double magnitude, bool negative, const mx_cast *cast,
+static uint32_t encode_fixed(const mx_format *f, number x, bool negative, const mx_cast *cast,
                              uint32_t random)
 {
-    if (magnitude > 4) magnitude = 4; /* any magnitude over 2 overflows alike */
-    split s = split_at(magnitude, -f->man_bits);
+    if (x.binade > 0) return encode_overflow(f, negative, false, cast); /* 2 and above */
+    split s = split_at(x, -f->man_bits);
     uint64_t n = s.kept + rounds_up(cast, s, negative, random);
     if (n > f->max_code) return encode_overflow(f, negative, false, cast);
     return (negative ? (uint32_t) - (int32_t)n : (uint32_t)n) & 0xFF;
 }
 
-static uint32_t encode_float(const mx_format *f, double magnitude, bool negative, const mx_cast *cast,
+static uint32_t encode_float(const mx_format *f, number x, bool negative, const mx_cast *cast,
                              uint32_t random)
 {
-    int emin = 1 - f->bias, exponent = magnitude == 0 ? emin : ilogb(magnitude);
-    int binade = exponent < emin ? emin : exponent;
-    if (binade > mx_format_emax(f) + 1) return encode_overflow(f, negative, false, cast);
-    split s = split_at(magnitude, binade - f->man_bits);
+    int emin = 1 - f->bias, binade = x.binade < emin ? emin : x.binade;
+    split s = split_at(x, binade - f->man_bits);
     /* Counting on the code: the exponent field plus the kept significand, so that a carry out of the
      * significand moves into the exponent by itself. */
     uint64_t code = ((uint64_t)(binade - emin) << f->man_bits) + s.kept;
@@ -147,10 +153,10 @@ uint32_t mx_encode(const mx_format *f, double x, const mx_cast *cast, uint32_t r
     if (isnan(x)) return encode_nan(f, negative, cast);
     if (f->kind == MX_KIND_EXPONENT) {
         if (isinf(x)) return encode_overflow(f, false, true, cast);
-        return encode_exponent(f, fabs(x), cast, random);
+        return encode_exponent(f, number_of(x), cast, random);
     }
     if (!f->is_signed) negative = false; /* ue4m3: the sign is ignored, as the matrix unit does */
     if (isinf(x)) return encode_overflow(f, negative, true, cast);
-    if (f->kind == MX_KIND_FIXED) return encode_fixed(f, fabs(x), negative, cast, random);
-    return encode_float(f, fabs(x), negative, cast, random);
+    if (f->kind == MX_KIND_FIXED) return encode_fixed(f, number_of(x), negative, cast, random);
+    return encode_float(f, number_of(x), negative, cast, random);
 }

@@ -51,7 +51,7 @@ void recording_read(const char *path, recording *r)
     ck_assert_msg(r->format && r->n_steps > 1, "%s", path);
 }
 
-uint32_t recording_code(const recording *r, uint32_t pattern)
+uint32_t recording_code(const recording *r, uint32_t pattern, uint64_t *end)
 {
     int low = 0, high = r->n_steps;
     while (high - low > 1) {
@@ -61,6 +61,7 @@ uint32_t recording_code(const recording *r, uint32_t pattern)
         else
             high = middle;
     }
+    if (end) *end = high < r->n_steps ? r->first[high] : (uint64_t)1 << 32;
     return r->code[low];
 }
 

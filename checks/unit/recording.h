@@ -19,7 +19,8 @@ typedef struct recording {
 int recording_paths(char (*path)[256], int room);
 /* Aborts the test on a malformed file. */
 void recording_read(const char *path, recording *r);
-uint32_t recording_code(const recording *r, uint32_t pattern);
+/* The code of a pattern; `end` (NULL allowed): the first pattern of the next step. */
+uint32_t recording_code(const recording *r, uint32_t pattern, uint64_t *end);
 double value_of_f32(uint32_t pattern);
 
 #endif

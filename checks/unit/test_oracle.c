@@ -197,7 +197,7 @@ START_TEST(scalar_and_oracle_equal_recorded_hardware_at_every_step)
         for (int s = 0; s < r.n_steps; s++)
             for (int k = -NEAR; k <= NEAR; k++) {
                 uint32_t pattern = r.first[s] + (uint32_t)k; /* before 0 comes the last NaN: also right */
-                uint32_t seen = recording_code(&r, pattern);
+                uint32_t seen = recording_code(&r, pattern, NULL);
                 uint32_t scalar = mx_encode(r.format, value_of_f32(pattern), &r.cast, 0);
                 uint32_t oracle = mx_oracle_encode(o, &r.cast, value_of_f32(pattern), 0);
                 if (scalar != seen || oracle != seen)
