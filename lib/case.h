@@ -6,14 +6,19 @@
  * "case:<id>" per case: a JSON object with
  *   operation, recipe, flags (list), reason, verdict ("exact", "bound", "open"), generator, seed,
  *   in: {"x": "<tensor>"}, want: {"q": "<tensor>", "scale": "<tensor>"}, and where they apply
- *   pitch and cols (elements stored and used per row of x), misalign (bytes that x's base is off 16), alpha,
- * beta, model, schedule, output, data_layout, scale_layout, groups, make {rows, cols, digest}: x is made by
- * the generator when needed and must have that SHA-256. Tensors may be shared between cases. manifest.json
- * lists every file with its SHA-256, size and cases. */
+ *   pitch and cols (elements stored and used per row of x), misalign (bytes that x's base is off 16),
+ *   alpha, beta, model, schedule, output, data_layout, scale_layout, make {rows, cols, dtype, digest}: x is
+ *   made by the generator when needed and must have that SHA-256. seed is hexadecimal text ("0x2a").
+ * "format:<tensor>" names the format of codes whose dtype does not tell ("U8" of e2m1). Tensors may be
+ * shared between cases. manifest.json lists every file with its SHA-256, size and cases. */
 #ifndef MX_CASE_H
 #define MX_CASE_H
 
 #include "mx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define MX_MAX_RANK    4
 #define MX_MAX_TENSORS 12 /* of one case, in or out */
@@ -52,6 +57,10 @@ typedef struct mx_case {
     int64_t pitch; /* elements stored per row of x, pad included; 0: dense */
     int64_t cols;  /* with pitch: how many elements of each row are data */
     int misalign;  /* bytes */
+    /* x is not stored but made by `generator` from `seed` when needed, and its bytes must have this SHA-256.
+     * make_digest is empty where x is stored. */
+    int64_t make_rows, make_cols;
+    char make_dtype[12], make_digest[65];
     double alpha, beta;
     int n_in, n_want;
     mx_tensor in[MX_MAX_TENSORS], want[MX_MAX_TENSORS]; /* named by role: "x", "q", "scale"; data is borrowed
@@ -79,4 +88,7 @@ const char *mx_flag_text(const char *flag);
 size_t mx_flag_count(void);
 const char *mx_flag_at(size_t i);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
