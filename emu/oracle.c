@@ -77,6 +77,8 @@ void mx_oracle_free(mx_oracle *o)
     free(o);
 }
 
+const mx_format *mx_oracle_format(const mx_oracle *o) { return o->format; }
+
 uint32_t mx_oracle_max_code(const mx_oracle *o) { return o->max_code; }
 
 double mx_oracle_magnitude(mx_oracle *o, uint32_t code)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oracle.h - a second, slow opinion on decoding and rounding, computed with MPFR.
+ * oracle.h - a second, slow opinion on decoding and rounding, computed with MPFR. oracle.c and
+ * oracle_block.c are MPFR's only doors.
  *
  * It reads a format's row (kind, specials, field widths, bias) and nothing else of lib: no code, limit or
  * rounding is taken from lib/formats.c or lib/encode.c. Rounding follows its definition instead of a
@@ -24,6 +25,7 @@ void mx_oracle_free(mx_oracle *o);            /* NULL allowed */
 uint32_t mx_oracle_encode(mx_oracle *o, const mx_cast *cast, double x, uint32_t random);
 double mx_oracle_decode(mx_oracle *o, uint32_t code);
 
+const mx_format *mx_oracle_format(const mx_oracle *o);
 /* Largest finite positive code, counted from the field widths and specials. */
 uint32_t mx_oracle_max_code(const mx_oracle *o);
 

@@ -65,12 +65,21 @@ bool mx_code_is_inf(const mx_format *f, uint32_t code)
     return f->specials == MX_SPECIALS_IEEE && (code & code_mask(f) & ~sign_bit(f)) == f->inf_code;
 }
 
+/* 2^k for any k that the formats need (-149 to 127): always a normal double. */
+static double power_of_two(int k)
+{
+    uint64_t bits = (uint64_t)(k + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 double mx_decode(const mx_format *f, uint32_t code)
 {
     code &= code_mask(f);
     if (mx_code_is_nan(f, code)) return copysign((double)NAN, code & sign_bit(f) ? -1.0 : 1.0);
-    if (f->kind == MX_KIND_EXPONENT) return ldexp(1.0, (int)code - f->bias);
-    if (f->kind == MX_KIND_FIXED) return ldexp((double)(int8_t)code, -f->man_bits);
+    if (f->kind == MX_KIND_EXPONENT) return power_of_two((int)code - f->bias);
+    if (f->kind == MX_KIND_FIXED) return (double)(int8_t)code * power_of_two(-f->man_bits);
 
     double sign = code & sign_bit(f) ? -1.0 : 1.0;
     uint32_t magnitude = code & ~sign_bit(f);
@@ -81,7 +90,7 @@ double mx_decode(const mx_format *f, uint32_t code)
         mantissa |= (uint32_t)1 << f->man_bits;
     else
         exponent = 1;
-    return sign * ldexp((double)mantissa, exponent - f->bias - f->man_bits);
+    return sign * (double)mantissa * power_of_two(exponent - f->bias - f->man_bits);
 }
 
 double mx_format_max(const mx_format *f) { return mx_decode(f, f->max_code); }
