@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "list_recipes.h"
 #include "mx.h"
 
 static void list_formats(void)
@@ -39,6 +40,8 @@ static const struct {
     void (*print)(void);
 } tables[] = {
     {"formats", list_formats},
+    {"recipes", list_recipes},
+    {"recipe-sources", list_recipe_sources},
     {"layouts", list_layouts},
 };
 
