@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "list_recipes.h"
+#include "model.h"
 #include "mx.h"
 
 static void list_formats(void)
@@ -34,15 +34,25 @@ static void list_layouts(void)
     }
 }
 
+static void list_models(void)
+{
+    static const char *const outputs[] = {"f32 toward 0", "e8m13 toward 0", "f16 nearest", "f32 nearest"};
+    printf("%-19s %3s %3s %3s %-15s %s\n", "model", "L", "K", "F", "result", "what, evidence, source");
+    for (size_t i = 0; i < mx_model_count(); i++) {
+        const mx_model *m = mx_model_at(i);
+        printf("%-19s %3d %3d %3d %-15s %s; %s%s%s [%s]\n", m->name, m->lanes, m->k, m->fraction,
+               outputs[m->output], m->units, mx_model_words(m), *m->note ? "; " : "", m->note, m->source);
+    }
+}
+
 /* A new table is a new row. */
 static const struct {
     const char *name;
     void (*print)(void);
 } tables[] = {
     {"formats", list_formats},
-    {"recipes", list_recipes},
-    {"recipe-sources", list_recipe_sources},
     {"layouts", list_layouts},
+    {"models", list_models},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)

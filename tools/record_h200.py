@@ -43,8 +43,8 @@ class File:
         return name
 
     def case(self, ident, operation, reason, inputs, output, **more):
-        self.cases[ident] = dict(operation=operation, recipe="", flags=["silicon"], reason=reason,
-                                 verdict="exact", generator="recorded", seed=0, want={"d": output[0]},
+        self.cases[ident] = dict(operation=operation, recipe="", flags=["recorded"], reason=reason,
+                                 verdict="exact", generator="recorded", seed="0x0", want={"d": output[0]},
                                  output=TYPES[output[1]][0], **{"in": inputs}, **more)
 
     def write(self, folder, metadata):
