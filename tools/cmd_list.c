@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "list_recipes.h"
 #include "model.h"
 #include "mx.h"
 
@@ -51,6 +52,8 @@ static const struct {
     void (*print)(void);
 } tables[] = {
     {"formats", list_formats},
+    {"recipes", list_recipes},
+    {"recipe-sources", list_recipe_sources},
     {"layouts", list_layouts},
     {"models", list_models},
 };
