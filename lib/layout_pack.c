@@ -119,11 +119,49 @@ static void fill_pads(const mx_layout *l, int64_t bytes, uint8_t *out)
         memset(out, l->unit_bits == 4 ? (int)(l->pad * 0x11) : (int)l->pad, (size_t)bytes);
 }
 
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static bool whole_units(const mx_layout *l)
+{
+    return l->tiling->tile_rows * l->tiling->tile_cols == 1 && l->unit_bits >= 8 && !l->tiling->grouped;
+}
+
+static inline void copy_units(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    if (bytes == 1)
+        *to = *from;
+    else if (bytes == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* Grids without tiles are the large ones: rows that stay together are copied whole, transposed ones square
+ * by square, for the cache's sake. Grid `a` has its units at r * a.row_step + c * a.col_step, b likewise. */
+static void copy_strided(const mx_grid *g, size_t width, const uint8_t *from, mx_tiling_steps a, uint8_t *to,
+                         mx_tiling_steps b)
+{
+    enum { SQUARE = 64 };
+    const bool whole = a.col_step == 1 && b.col_step == 1;
+    const int64_t run = whole ? g->cols : 1, across = whole ? g->cols : SQUARE;
+    for (int64_t r0 = 0; r0 < g->rows; r0 += SQUARE)
+        for (int64_t c0 = 0; c0 < g->cols; c0 += across)
+            for (int64_t r = r0; r < lesser(r0 + SQUARE, g->rows); r++)
+                for (int64_t c = c0; c < lesser(c0 + across, g->cols); c += run)
+                    copy_units(to + (size_t)(r * b.row_step + c * b.col_step) * width,
+                               from + (size_t)(r * a.row_step + c * a.col_step) * width, (size_t)run * width);
+}
+
 mx_status mx_layout_pack(const mx_layout *l, const mx_grid *g, const void *canonical, void *out, mx_error *e)
 {
     mx_status status = check_grid(l, g, e);
     if (status) return status;
     fill_pads(l, mx_layout_bytes(l, g), out);
+    if (whole_units(l)) {
+        mx_tiling_steps dense = {g->cols, 1};
+        copy_strided(g, l->unit_bits / 8, canonical, dense, out, mx_tiling_steps_of(l->tiling, g));
+        return MX_OK;
+    }
     move m = {canonical, out, canonical_bits(l), l->unit_bits};
     walk(l->tiling, g, put, &m);
     return MX_OK;
@@ -133,6 +171,11 @@ mx_status mx_layout_unpack(const mx_layout *l, const mx_grid *g, const void *in,
 {
     mx_status status = check_grid(l, g, e);
     if (status) return status;
+    if (whole_units(l)) {
+        mx_tiling_steps dense = {g->cols, 1};
+        copy_strided(g, l->unit_bits / 8, in, mx_tiling_steps_of(l->tiling, g), canonical, dense);
+        return MX_OK;
+    }
     move m = {in, canonical, l->unit_bits, canonical_bits(l)};
     walk(l->tiling, g, take, &m);
     return MX_OK;

@@ -328,6 +328,7 @@ START_TEST(pack_fills_every_unit_and_unpack_reads_it_back)
             const mx_layout *l = mx_layout_at(i);
             mx_grid g = grid(shapes[k][0], shapes[k][1]);
             if (g.rows == 132) g.groups = groups, g.n_groups = 4;
+            if (g.rows == 33) g.pitch = 512; /* those without a pitch ignore it */
             int64_t n = g.rows * g.cols, bytes = mx_layout_bytes(l, &g);
             uint8_t *in = canonical_of(l, n), *out = malloc((size_t)bytes + 1),
                     *back = malloc((size_t)n * 4 + 1);
