@@ -109,8 +109,9 @@ static mx_status answer_place(answer *a)
     const mx_tensor *grid, *offsets = mx_case_in(a->c, "offsets");
     mx_status s = need(a, "grid", &grid);
     if (s) return s;
-    const char *name = *a->c->scale_layout ? a->c->scale_layout : a->c->data_layout;
-    const mx_layout *l = mx_layout_find(name);
+    bool scales = *a->c->scale_layout;
+    const char *name = scales ? a->c->scale_layout : a->c->data_layout;
+    const mx_layout *l = mx_layout_find_for(name, scales, (int)mx_dtype_bytes(grid->dtype) * 8);
     if (!l) return mx_fail(a->error, MX_BAD_INPUT, a->c->id, "unknown layout '%s'", name);
     mx_grid g = {grid->shape[0], grid->shape[1], 0, NULL, 0};
     if (offsets) {

@@ -2,7 +2,6 @@
  *
  * Golden layouts: grids of distinct bytes and where each layout puts them, padding included. */
 #include <stdio.h>
-#include <string.h>
 
 #include "generate.h"
 #include "random.h"
@@ -61,7 +60,7 @@ void gen_layouts(gen *g)
         const mx_layout *l = mx_layout_at(i);
         for (size_t k = 0; k < sizeof grids / sizeof *grids; k++)
             place(g, l, grids[k].rows, grids[k].cols, grids[k].flags, grids[k].reason, false);
-        if (!strncmp(l->name, "tile-128x4", 10))
+        if (l->grouped)
             place(g, l, all, 5, "empty-group,one-row-group,padding",
                   "each expert starts at a tile of its own", true);
     }

@@ -20,6 +20,8 @@
     X(transposed, 1, 1, 1, 1, 1, 0, 0, true, true, false, 0, {ROW(1, 1, 1)})                                 \
     X(tile_128x4, 128, 4, 128, 4, 512, 0, 0, false, false, true, 3,                                          \
       {ROW(1, 32, 16), ROW(32, 4, 4), COL(1, 4, 1)})                                                         \
+    X(tile_128x4_t, 4, 128, 4, 128, 512, 0, 0, true, false, false, 3,                                        \
+      {COL(1, 32, 16), COL(32, 4, 4), ROW(1, 4, 1)})                                                         \
     X(tile_8x4, 8, 4, 8, 4, 32, 0, 0, false, false, true, 2, {ROW(1, 8, 4), COL(1, 4, 1)})                   \
     X(words, 1, 4, 4, 4, 4, 0, 0, true, false, false, 1, {COL(1, 4, 1)})                                     \
     X(mn_major, 1, 1, 4, 1, 1, 0, 0, true, false, false, 0, {ROW(1, 1, 1)})                                  \
@@ -69,6 +71,9 @@ static const mx_layout layouts[] = {
     {"tile-128x4", 8, SCALES, true, 0, BY(tile_128x4),
      "NVIDIA/cutlass include/cutlass/detail/sm100_blockscaled_layout.hpp; cuBLASLt VEC32_UE8M0, VEC16_UE4M3",
      "512-byte tiles for tcgen05.mma; each expert group starts at a tile of its own"},
+    {"tile-128x4-t", 8, SCALES, false, 0, BY(tile_128x4_t),
+     "NVIDIA/TransformerEngine common/swizzle/swizzle.cu, columnwise scales",
+     "column-wise scales [row blocks, columns] swizzled as (column, row block)"},
     {"tile-8x4", 8, SCALES, true, 0, BY(tile_8x4),
      "flashinfer-ai/flashinfer quantization_utils.cuh, SF layout 8x4", "for few rows"},
     {"deepgemm-ue8m0", 8, SCALES, false, 0, BY(words),
@@ -116,5 +121,18 @@ const mx_layout *mx_layout_find_unit(const char *name, int unit_bits)
     for (size_t i = 0; name && i < mx_layout_count(); i++)
         if (!strcmp(layouts[i].name, name) && (!unit_bits || layouts[i].unit_bits == unit_bits))
             return &layouts[i];
+    return NULL;
+}
+
+int mx_layout_canonical_bits(const mx_layout *l) { return l->unit_bits < 8 ? 8 : l->unit_bits; }
+
+const mx_layout *mx_layout_find_for(const char *name, bool scales, int canonical_bits)
+{
+    for (size_t i = 0; name && i < mx_layout_count(); i++) {
+        const mx_layout *l = &layouts[i];
+        if (!strcmp(l->name, name) && (scales ? l->for_scales : l->for_codes) &&
+            mx_layout_canonical_bits(l) == canonical_bits)
+            return l;
+    }
     return NULL;
 }

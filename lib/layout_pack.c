@@ -87,8 +87,6 @@ static void write_unit(uint8_t *p, int bits, int64_t unit, uint32_t value)
         memcpy(p + unit * 4, &value, sizeof value);
 }
 
-static int canonical_bits(const mx_layout *l) { return l->unit_bits < 8 ? 8 : l->unit_bits; }
-
 typedef struct move {
     const uint8_t *from;
     uint8_t *to;
@@ -162,7 +160,7 @@ mx_status mx_layout_pack(const mx_layout *l, const mx_grid *g, const void *canon
         copy_strided(g, l->unit_bits / 8, canonical, dense, out, mx_tiling_steps_of(l->tiling, g));
         return MX_OK;
     }
-    move m = {canonical, out, canonical_bits(l), l->unit_bits};
+    move m = {canonical, out, mx_layout_canonical_bits(l), l->unit_bits};
     walk(l->tiling, g, put, &m);
     return MX_OK;
 }
@@ -176,7 +174,7 @@ mx_status mx_layout_unpack(const mx_layout *l, const mx_grid *g, const void *in,
         copy_strided(g, l->unit_bits / 8, in, mx_tiling_steps_of(l->tiling, g), canonical, dense);
         return MX_OK;
     }
-    move m = {in, canonical, l->unit_bits, canonical_bits(l)};
+    move m = {in, canonical, l->unit_bits, mx_layout_canonical_bits(l)};
     walk(l->tiling, g, take, &m);
     return MX_OK;
 }
@@ -243,7 +241,7 @@ size_t mx_layout_explain(const mx_grid *g, bool scales, int bits, const void *ca
     if (!groups_are_sound(g)) return 0;
     for (size_t i = 0; i < mx_layout_count(); i++) {
         const mx_layout *l = mx_layout_at(i);
-        if (!(scales ? l->for_scales : l->for_codes) || canonical_bits(l) != bits) continue;
+        if (!(scales ? l->for_scales : l->for_codes) || mx_layout_canonical_bits(l) != bits) continue;
         for (int variant = 0; variant < 4; variant++) {
             mx_layout_match match = {NULL, variant & 1, variant & 2, 0, 0};
             mx_grid grid = *g;

@@ -224,6 +224,10 @@ typedef struct mx_layout {
 const mx_layout *mx_layout_find(const char *name); /* first row of that name; NULL if unknown */
 /* The row of that name for units of `unit_bits`: "row-major" places bytes (8) and fp32 scales (32). */
 const mx_layout *mx_layout_find_unit(const char *name, int unit_bits);
+/* The row of that name that places scales, or codes, given as canonical units of `canonical_bits` (8: one
+ * byte a code or scale, 4-bit codes too; 32: fp32 scales). Never ambiguous. */
+const mx_layout *mx_layout_find_for(const char *name, bool scales, int canonical_bits);
+int mx_layout_canonical_bits(const mx_layout *l);
 size_t mx_layout_count(void);
 const mx_layout *mx_layout_at(size_t i);
 

@@ -32,6 +32,10 @@ static int64_t by_tile_128x4(int64_t rows, int64_t cols, int64_t r, int64_t c)
     (void)rows;
     return ((r / 128) * (up(cols, 4) / 4) + c / 4) * 512 + (r % 32) * 16 + ((r % 128) / 32) * 4 + c % 4;
 }
+static int64_t by_tile_128x4_t(int64_t rows, int64_t cols, int64_t r, int64_t c)
+{
+    return by_tile_128x4(cols, rows, c, r);
+}
 static int64_t by_tile_8x4(int64_t rows, int64_t cols, int64_t r, int64_t c)
 {
     (void)rows;
@@ -122,6 +126,7 @@ static const struct formula {
     {"transposed", 8, by_columns},
     {"transposed", 32, by_columns},
     {"tile-128x4", 8, by_tile_128x4},
+    {"tile-128x4-t", 8, by_tile_128x4_t},
     {"tile-8x4", 8, by_tile_8x4},
     {"deepgemm-ue8m0", 8, by_deepgemm},
     {"deepgemm-f32", 32, by_mn_major},
@@ -291,6 +296,18 @@ START_TEST(impossible_grids_are_refused)
     ck_assert_ptr_null(mx_layout_find("tile-128x5"));
     ck_assert_ptr_null(mx_layout_find(NULL));
     ck_assert_ptr_null(mx_layout_find_unit("tile-128x4", 32));
+    ck_assert_ptr_null(mx_layout_find_for("tile-128x4", false, 8));
+}
+END_TEST
+
+START_TEST(a_name_a_purpose_and_a_width_make_one_layout)
+{
+    for (size_t i = 0; i < mx_layout_count(); i++) {
+        const mx_layout *l = mx_layout_at(i);
+        int bits = l->unit_bits == 32 ? 32 : 8;
+        if (l->for_codes) ck_assert_ptr_eq(mx_layout_find_for(l->name, false, bits), l);
+        if (l->for_scales) ck_assert_ptr_eq(mx_layout_find_for(l->name, true, bits), l);
+    }
 }
 END_TEST
 
@@ -493,6 +510,7 @@ Suite *test_layout(void)
     tcase_add_test(t, pitch_leaves_gaps_between_rows);
     tcase_add_test(t, offsets_are_right_past_32_bits);
     tcase_add_test(t, impossible_grids_are_refused);
+    tcase_add_test(t, a_name_a_purpose_and_a_width_make_one_layout);
     tcase_add_test(t, pack_fills_every_unit_and_unpack_reads_it_back);
     tcase_add_test(t, padding_has_the_sizes_and_values_of_its_owner);
     tcase_add_test(t, a_row_prefix_does_not_depend_on_the_rows_after_it);
