@@ -34,17 +34,18 @@ void mx_plan_encode_block(const mx_recipe *r, const mx_plan *p, const mx_block *
         }
 }
 
-/* 4/6: the summed error of a block's codes under a plan, in fp64. */
-static double block_error(const mx_recipe *r, const mx_plan *p, const mx_block *b, const uint8_t *codes,
-                          int64_t code_stride)
+/* 4/6: the summed error of a block's codes under a plan, element after element in fp32, as the kernel sums
+ * it: decoded = ((q * d) * G) / (6 * max). */
+static float block_error(const mx_recipe *r, const mx_plan *p, const mx_block *b, const uint8_t *codes,
+                         int64_t code_stride)
 {
-    double sum = 0, d = mx_scale_value(r, p->stored);
-    d *= (double)mx_global_value(r, mx_global_store(r, b->global_amax));
+    float sum = 0, d = (float)mx_scale_value(r, p->stored),
+          whole = r->nv_max * (float)mx_format_max(r->element);
     for (int64_t i = 0; i < b->rows; i++)
         for (int64_t j = 0; j < b->cols; j++) {
-            double x = (double)b->x[i * b->row_stride + j * b->col_stride];
-            double e = fabs(x - mx_decode(r->element, codes[i * code_stride + j]) * d);
-            sum += r->nv_mse ? e * e : e;
+            float q = (float)mx_decode(r->element, codes[i * code_stride + j]);
+            float e = q * d * b->global_amax / whole - b->x[i * b->row_stride + j * b->col_stride];
+            sum += r->nv_mse ? e * e : fabsf(e);
         }
     return sum;
 }
@@ -58,9 +59,9 @@ uint32_t mx_quantize_block(const mx_recipe *r, const mx_block *b, uint8_t *codes
 
     mx_plan four = mx_plan_make(r, amax, b->global_amax, b->source, 1);
     mx_plan_encode_block(r, &four, b, codes, code_stride);
-    double error4 = block_error(r, &four, b, codes, code_stride);
+    float error4 = block_error(r, &four, b, codes, code_stride);
     mx_plan_encode_block(r, &six, b, codes, code_stride);
-    double error6 = block_error(r, &six, b, codes, code_stride);
+    float error6 = block_error(r, &six, b, codes, code_stride);
     if (!(error4 < error6)) return six.stored; /* ties go to 6 */
     mx_plan_encode_block(r, &four, b, codes, code_stride);
     return four.stored;

@@ -41,6 +41,20 @@ static uint32_t nan_by_payload(const mx_format *f, float y)
     return ((magnitude >> shift) | (b >> 31) << (f->bits - 1)) & (((uint32_t)1 << f->bits) - 1);
 }
 
+static uint32_t ggml_ue4m3(float y)
+{
+    if (!(y > 0)) return 0;
+    if (y > 448) y = 448;
+    uint32_t b = f32_bits(y);
+    int exponent = (int)(b >> 23) - 127 + 7;
+    if (exponent <= 0) {
+        int code = (int)(y * 512.0f + 0.5f);
+        return code > 7 ? 7 : (uint32_t)code;
+    }
+    uint32_t code = ((uint32_t)exponent << 3) + ((b >> 20) & 7) + ((b >> 19) & 1);
+    return code >> 3 >= 15 ? 0x7E : code;
+}
+
 /* |y| < 1: moving the implicit one into the mantissa field and denormalising shift 127 - e bits out. */
 static float without_sticky(float y)
 {
@@ -81,6 +95,7 @@ uint32_t mx_element_encode(const mx_recipe *r, float y, float x, float half, uin
     if (r->clamp != MX_CLAMP_NONE) y = clamp_to(y, (float)mx_format_max(f), r->clamp);
     if (r->nonpositive_code >= 0 && y <= 0) return (uint32_t)r->nonpositive_code;
     if (r->quirk == MX_QUIRK_NAN_PAYLOAD && isnan(y)) return nan_by_payload(f, y);
+    if (r->quirk == MX_QUIRK_GGML_UE4M3) return ggml_ue4m3(y);
     if (r->quirk == MX_QUIRK_LOST_STICKY) y = without_sticky(y);
     if (r->via) y = rounded_to(r->via, r->via_rounding, y);
     return after_cast(r, mx_encode(f, y, &r->cast, random), y);

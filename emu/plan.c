@@ -12,15 +12,16 @@ static float element_max(const mx_recipe *r) { return (float)mx_format_max(r->el
  * is 0 it is 1, as TransformerEngine does. */
 static float encoding_global(const mx_recipe *r, float global_amax)
 {
+    if (r->global_form == MX_GLOBAL_NONE) return 1;
     float s = fminf(r->nv_max * element_max(r) / global_amax, FLT_MAX);
     return global_amax == 0 || s == 0 ? 1 : s;
 }
 
-/* P, computed from G and not from S; 1 for an all-zero tensor. */
+/* P, computed from G and not from S; 1 for an all-zero tensor unless that is unguarded. */
 static float decoding_global(const mx_recipe *r, float global_amax)
 {
     float p = global_amax / (r->nv_max * element_max(r));
-    return p == 0 ? 1 : p;
+    return p == 0 && !r->nv_unguarded ? 1 : p;
 }
 
 static float ratio_of(const mx_recipe *r, float amax, float global_amax)
@@ -111,9 +112,11 @@ static float nv_multiplier(const mx_recipe *r, float d, float amax, float global
         const mx_format *bf16 = mx_format_find("bf16");
         mx_cast cast = MX_CAST_DEFAULT;
         cast.overflow = MX_OVERFLOW;
-        return (float)mx_decode(bf16, mx_encode(bf16, f32_divide(s, d, flush), &cast, 0));
+        m = fminf(f32_divide(s, d, flush), (float)mx_format_max(bf16));
+        return (float)mx_decode(bf16, mx_encode(bf16, m, &cast, 0));
     }
     case MX_NV_DIVIDE_BY_D: return d;
+    case MX_NV_DIVIDE_BY_PD: return f32_multiply(decoding_global(r, global_amax), d, flush);
     }
     return m;
 }
@@ -145,17 +148,25 @@ static float nv_scale_before_cast(const mx_recipe *r, float amax, float global_a
     return amax;
 }
 
+static uint32_t encode_scale(const mx_recipe *r, float scale)
+{
+    const mx_recipe ggml = {.element = r->scale, .quirk = MX_QUIRK_GGML_UE4M3, .nonpositive_code = -1};
+    return r->nv_scale_half_up ? mx_cast_element(&ggml, scale, 0)
+                               : mx_encode(r->scale, scale, &MX_CAST_DEFAULT, 0);
+}
+
 static mx_plan plan_ue4m3(const mx_recipe *r, float amax, float global_amax, int candidate)
 {
     float scale = nv_scale_before_cast(r, amax, global_amax);
     if (candidate) scale = f32_multiply(scale, 1.5f, r->flush & MX_FLUSH_RATIO);
     if (scale < r->nv_floor) scale = r->nv_floor;
-    uint32_t code = mx_encode(r->scale, scale, &MX_CAST_DEFAULT, 0);
+    uint32_t code = encode_scale(r, scale);
     float d = (float)mx_decode(r->scale, code);
     return (mx_plan){.stored = code,
                      .multiplier = nv_multiplier(r, d, amax, global_amax),
                      .half = d / 2,
-                     .divide = r->nv_multiplier == MX_NV_DIVIDE_BY_D};
+                     .divide =
+                         r->nv_multiplier == MX_NV_DIVIDE_BY_D || r->nv_multiplier == MX_NV_DIVIDE_BY_PD};
 }
 
 /* ---- f32 ------------------------------------------------------------------------------------------ */

@@ -92,10 +92,11 @@ static void expand_row(const mx_recipe_row *row)
 
 static void expand(void)
 {
-    for (size_t i = 0; i < mx_scaled_row_count; i++)
-        expand_row(&mx_scaled_rows[i]);
-    for (size_t i = 0; i < mx_cast_row_count; i++)
-        expand_row(&mx_cast_rows[i]);
+    const mx_recipe_table *tables[] = {&mx_e8m0_recipes, &mx_ue4m3_recipes, &mx_f32_recipes,
+                                       &mx_cast_recipes};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (size_t i = 0; i < tables[t]->count; i++)
+            expand_row(&tables[t]->rows[i]);
 }
 
 size_t mx_recipe_count(void)

@@ -12,7 +12,9 @@
  *   4. multiplier  the fp32 number that elements are multiplied with (or divided by)
  *   5. element     product, clamp, cast
  *
- * A named recipe is a row of recipe_rows.c (or recipe_casts.c: conversions without a scale); a row stands
+ * A copy with one column changed is a recipe too: that is how faults are planted and searches are made.
+ *
+ * A named recipe is a row of recipe_rows_*.c (or recipe_casts.c: conversions without a scale); a row stands
  * for all its element formats and block shapes. Names that are no row are parsed:
  *
  *   cast-FORMAT-ROUNDING-OVERFLOW         cast-e4m3-rna-sat, cast-e5m2-rtz-ovf, cast-e2m1-sr8-sat
@@ -77,7 +79,7 @@ typedef enum mx_nv_scale {
     MX_NV_AMAX6_S,  /* fl(fl(amax * fl(1/6)) * S) */
     MX_NV_DIV6_P,   /* fl(fl(amax / 6) / P) */
     MX_NV_DIV6_S,   /* fl(fl(amax / 6) * S) */
-    MX_NV_FOUR_SIX, /* as DIV6_S with S = nv_max * 6 / G, and 1.5 times that; the smaller error wins */
+    MX_NV_FOUR_SIX, /* as DIV6_S, and 1.5 times that: the smaller error wins, ties to the first */
     MX_NV_SINGLE    /* fl(amax / 6): no second level */
 } mx_nv_scale;
 
@@ -87,8 +89,9 @@ typedef enum mx_nv_multiplier {
     MX_NV_RECIPROCAL_INF, /* fl(1 / fl(d * fl(1/S))), infinite where d is 0 */
     MX_NV_P_OVER_D,       /* fl(fl(1/P) / d) */
     MX_NV_S_OVER_D,       /* fl(S / d) */
-    MX_NV_S_OVER_D_BF16,  /* bf16(fl(S / d)) */
-    MX_NV_DIVIDE_BY_D     /* elements are divided by d */
+    MX_NV_S_OVER_D_BF16,  /* bf16(min(fl(S / d), largest bf16)) */
+    MX_NV_DIVIDE_BY_D,    /* elements are divided by d */
+    MX_NV_DIVIDE_BY_PD    /* elements are divided by fl(P * d) */
 } mx_nv_multiplier;
 
 typedef enum mx_nv_zero {
@@ -138,6 +141,8 @@ typedef enum mx_quirk {
     MX_QUIRK_NAN_PAYLOAD,   /* a NaN goes through the integer path of finite values */
     MX_QUIRK_NAN_ALL_ONES,  /* every NaN code, overflow included, is all ones */
     MX_QUIRK_TOP_BINADE,    /* results in the format's top binade become the maximum */
+    MX_QUIRK_GGML_UE4M3,    /* half up by int(x * 512 + 0.5f) or on the bits; subnormals never carry into
+                               normals;    the top binade becomes the maximum; what is not > 0 becomes 0 */
     MX_QUIRK_FNUZ_SIGN,     /* the sign bit is set on a zero: in fnuz that is the NaN */
     MX_QUIRK_SUBNORMAL_ZERO /* subnormal results become zero */
 } mx_quirk;
@@ -178,9 +183,11 @@ struct mx_recipe {
     mx_nv_multiplier nv_multiplier;
     mx_nv_zero nv_zero;
     mx_global_form global_form;
-    float nv_max;   /* largest stored scale aimed at: 448 or 256 */
-    float nv_floor; /* lower clamp of the scale before its cast; 0: none */
-    bool nv_mse;    /* FOUR_SIX: squared error instead of absolute */
+    float nv_max;          /* largest stored scale aimed at: 448 or 256 */
+    float nv_floor;        /* lower clamp of the scale before its cast; 0: none */
+    bool nv_mse;           /* FOUR_SIX: squared error instead of absolute */
+    bool nv_scale_half_up; /* the scale is cast as cast-ue4m3-ggml does, not to nearest even */
+    bool nv_unguarded;     /* an all-zero tensor has P = 0 (0/0 follows), not 1 */
 
     /* 3, 4: f32 */
     mx_f32_scale f32_scale;

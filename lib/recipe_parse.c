@@ -49,7 +49,7 @@ static const struct {
     {"ue4m3",
      "single",
      {.nv_scale = MX_NV_SINGLE,
-      .nv_multiplier = MX_NV_DIVIDE_BY_D,
+      .nv_multiplier = MX_NV_RECIPROCAL,
       .global_form = MX_GLOBAL_NONE,
       .nv_max = 448}},
 };

@@ -16,10 +16,16 @@ typedef struct mx_recipe_row {
     struct mx_recipe columns;
 } mx_recipe_row;
 
-extern const mx_recipe_row mx_scaled_rows[];
-extern const size_t mx_scaled_row_count;
-extern const mx_recipe_row mx_cast_rows[];
-extern const size_t mx_cast_row_count;
+/* One table a family. */
+typedef struct mx_recipe_table {
+    const mx_recipe_row *rows;
+    size_t count;
+} mx_recipe_table;
+
+extern const mx_recipe_table mx_e8m0_recipes;  /* recipe_rows_e8m0.c */
+extern const mx_recipe_table mx_ue4m3_recipes; /* recipe_rows_ue4m3.c */
+extern const mx_recipe_table mx_f32_recipes;   /* recipe_rows_f32.c */
+extern const mx_recipe_table mx_cast_recipes;  /* recipe_casts.c */
 
 /* A recipe for a name that is no row (recipe_parse.c); kept for the life of the process. NULL: malformed. */
 const mx_recipe *mx_recipe_parse(const char *name);
@@ -31,5 +37,14 @@ const mx_recipe *mx_recipe_parse_transposed(const mx_recipe *parsed);
     {                                                                                                        \
         rounding, overflow, nan, {-1, -1}, false, 0                                                          \
     }
+
+/* Columns that come in groups, for writing rows. */
+#define ROW(suffix, elements, scale, shapes, ...)                                                            \
+    {                                                                                                        \
+        suffix, elements, scale, shapes, NULL, NULL, { __VA_ARGS__ }                                         \
+    }
+#define TEXT(distinguishes_, source_, date_) .distinguishes = distinguishes_, .source = source_, .date = date_
+#define CAST(rounding, overflow, nan)        .nonpositive_code = -1, .cast = MX_CAST_WITH(rounding, overflow, nan)
+#define NEAREST                              CAST(MX_RNE, MX_SATURATE, MX_NAN_CANONICAL)
 
 #endif

@@ -20,6 +20,8 @@
 {"D31", "cast-e8m0-mldtypes", "00000000 3FC00000 7F800000 BF800000 3FA00000", "FF 80 FF FF 7F"},
 {"D31", "cast-e8m0-torch", "00000000 3FC00000 7F800000 BF800000 3FA00000", "00 80 FF 7F 7F"},
 {"D40", "cast-ue4m3-ggml", "43960000 43780000 4377FFFF", "7E 7E 77"},
+/* Just below 2^-10 the sum with 0.5f rounds to 1; 7.5 * 2^-9 does not carry. */
+{"ggml", "cast-ue4m3-ggml", "3A7FFFFF 3A7FFFFE 3C700000 3C7FFFFF 3C800000 7FC00000 BF800000 7F800000", "01 00 07 07 08 00 00 7E"},
 {"D40", "cast-ue4m3-rne-sat", "43960000", "79"},
 /* Primitive converters: edges that the disagreements do not hold. */
 {"cuda", "cast-e4m3-cuda-sat", "43E00001 7F800000 FF800000 80000000 3A800000 BA800000 3A800001", "7E 7E FE 80 00 80 01"},

@@ -11,7 +11,7 @@
 
 /* One input and everybody's answers to it. */
 typedef struct disagreement {
-    const char *id, *source, *input, *rest, *answers;
+    const char *id, *source, *global, *input, *rest, *answers;
 } disagreement;
 
 static const disagreement blocks[] = {
@@ -43,9 +43,8 @@ static float value_of(const char *source, uint32_t bits)
 
 static uint32_t quantize(const mx_recipe *r, const disagreement *d, uint8_t codes[32])
 {
-    static const float one = 1;
     uint32_t in[32];
-    float x[32], global = one;
+    float x[32], global = value_of(d->source, (uint32_t)strtoul(d->global, NULL, 16));
     int n = words(d->input, in, 32), size = r->block_cols == 16 ? 16 : 32;
     uint32_t rest = (uint32_t)strtoul(d->rest, NULL, 16);
     for (int i = 0; i < size; i++)
