@@ -2,6 +2,7 @@
  * Codes and scales back to values. Code, block scale and global factor have 4, 4 and 24 significant bits at
  * most (or 4 and 24), so their product is exact in fp64 and is rounded once. */
 #include "f32.h"
+#include "fast.h"
 #include "quantize.h"
 
 static uint32_t load_scale(const mx_recipe *r, const void *scales, int64_t i)
@@ -33,6 +34,8 @@ mx_status mx_dequantize(const mx_recipe *r, const mx_quantized *q, int64_t rows,
     if (rows == 0 || cols == 0) return MX_OK;
     if (!y || !q->codes || (r->scale && !q->scales))
         return mx_fail(e, MX_BAD_USAGE, "dequantize", "no memory given for a matrix that is not empty");
+
+    if (mx_fast_reads(r, format)) return mx_dequantize_fast(r, q, rows, cols, format, y, pitch, e);
 
     int64_t block_rows, block_cols, grid_rows, grid_cols;
     mx_recipe_block(r, rows, cols, &block_rows, &block_cols);

@@ -4,9 +4,12 @@
 #include <omp.h>
 #include <string.h>
 
+#include "f32.h"
 #include "fast_plan.h"
+#include "plan.h"
 
 enum {
+    INF_BITS = 0x7F800000,
     TALL_CHUNK = 512,     /* columns at a time where blocks span rows: 32 rows of fp32 are 64 KiB */
     FETCH_AHEAD = 4096,   /* bytes of a row: measured with `make bench`, 2 to 8 KiB are alike */
     STREAM_FROM = 1 << 22 /* outputs of 4 MiB and more are written around the cache */
@@ -29,9 +32,14 @@ typedef struct span {
     size_t n;
 } span;
 
-static const void *row_at(const walk *w, int64_t r, int64_t c)
+fast_source mx_fast_source(const mx_format *f)
 {
-    return (const char *)w->x->data + ((size_t)r * (size_t)w->x->pitch + (size_t)c) * w->element;
+    return f->bits == 32 ? FAST_F32 : f->exp_bits == 8 ? FAST_BF16 : FAST_F16;
+}
+
+static const void *row_at(const mx_matrix *x, int64_t r, int64_t c)
+{
+    return (const char *)x->data + (r * x->pitch + c) * (x->format->bits / 8);
 }
 
 /* Largest of each run of `block` column maxima, in place. */
@@ -51,100 +59,159 @@ static size_t fold_columns(uint32_t *amax, size_t n, size_t block)
 static size_t tile_amax(const walk *w, const span *t, bool skip_nan, uint32_t *amax)
 {
     size_t block = (size_t)w->plan->block_cols;
-    if (t->r1 - t->r0 == 1) {
-        w->isa->amax_row(w->source, row_at(w, t->r0, t->c), t->n, block, skip_nan, amax);
+    if (w->plan->block_rows == 1) {
+        w->isa->amax_row(w->source, row_at(w->x, t->r0, t->c), t->n, block, skip_nan, amax);
         return (t->n + block - 1) / block;
     }
     memset(amax, 0, t->n * sizeof *amax);
     for (int64_t r = t->r0; r < t->r1; r++)
-        w->isa->amax_fold(w->source, row_at(w, r, t->c), t->n, skip_nan, amax);
+        w->isa->amax_fold(w->source, row_at(w->x, r, t->c), t->n, skip_nan, amax);
     return block == 1 ? t->n : fold_columns(amax, t->n, block);
 }
 
-static void scale_fp32(const fast_fp32 *s, size_t n, const uint32_t *bits, float *scale, float *factor)
+/* The kernels let NaN win. It is rare: only a tile that it has reached is looked at again. */
+static size_t amax_by_policy(const walk *w, const span *t, uint32_t *amax, bool *nan)
+{
+    size_t blocks = tile_amax(w, t, false, amax);
+    mx_amax_nan policy = w->plan->recipe->amax_nan;
+    uint32_t top = 0;
+    for (size_t i = 0; i < blocks; i++)
+        top = amax[i] > top ? amax[i] : top;
+    *nan = top > INF_BITS;
+    if (!*nan || policy == MX_AMAX_PROPAGATE) return blocks;
+    if (policy == MX_AMAX_IGNORE) return tile_amax(w, t, true, amax);
+    for (size_t i = 0; i < blocks; i++)
+        amax[i] = amax[i] > INF_BITS ? INF_BITS : amax[i];
+    return blocks;
+}
+
+static void scales_by_plan(const fast_plan *p, size_t n, const uint32_t *amax, void *scales, size_t at,
+                           float *factor)
 {
     for (size_t i = 0; i < n; i++) {
-        float amax;
-        memcpy(&amax, &bits[i], sizeof amax);
-        if (amax < s->least) amax = s->least;
-        float v = s->op == FAST_OVER ? amax / s->ratio : s->op == FAST_TIMES ? amax * s->ratio : amax;
-        scale[i] = v;
-        factor[i] = s->reciprocal ? 1 / v : v;
+        mx_plan plan = mx_plan_make(p->recipe, f32_from(amax[i]), p->global_amax, p->source, 0);
+        factor[i] = plan.multiplier;
+        if (p->recipe->scale->bits > 8)
+            memcpy((char *)scales + 4 * (at + i), &plan.stored, 4);
+        else
+            ((uint8_t *)scales)[at + i] = (uint8_t)plan.stored;
     }
 }
 
-/* Scales of n blocks into the grid at `at`, and what the elements meet; true if all products are tame. */
-static bool block_scales(const walk *w, size_t n, uint32_t *amax, size_t at, float *factor)
+/* Scales of a tile's blocks and what the elements meet; true if all products are tame. */
+static bool tile_scales(const walk *w, const span *t, float *factor)
 {
     const fast_plan *p = w->plan;
-    if (p->scale == FAST_FP32) {
-        scale_fp32(&p->fp32, n, amax, (float *)w->out->scales + at, factor);
+    _Alignas(64) uint32_t amax[FAST_CHUNK];
+    if (p->scale == FAST_UNSCALED) return false;
+    if (p->scale == FAST_FIXED) {
+        factor[0] = p->fixed;
+        return false;
+    }
+    bool nan;
+    size_t n = amax_by_policy(w, t, amax, &nan);
+    size_t at = (size_t)(t->r0 / p->block_rows * w->grid_cols + t->c / p->block_cols);
+    if (p->scale == FAST_PLANNED) {
+        scales_by_plan(p, n, amax, w->out->scales, at, factor);
         return false;
     }
     uint8_t bytes[FAST_CHUNK];
-    size_t padded = (n + 63) / 64 * 64;
-    memset(amax + n, 0, (padded - n) * sizeof *amax);
+    memset(amax + n, 0, (64 - n % 64) % 64 * sizeof *amax);
     bool tame = w->isa->scale_e8m0(&p->e8m0, n, amax, bytes, factor);
     memcpy((uint8_t *)w->out->scales + at, bytes, n);
-    return tame;
-}
-
-/* NaN is rare: look for it only in a tile whose amax it has reached. */
-static bool has_nan(size_t n, const uint32_t *amax)
-{
-    bool nan = false;
-    for (size_t i = 0; i < n; i++)
-        nan |= amax[i] > 0x7F800000;
-    return nan;
+    return tame && !nan;
 }
 
 static void tile(const walk *w, int64_t grid_row, int64_t c)
 {
     const fast_plan *p = w->plan;
-    _Alignas(64) uint32_t amax[FAST_CHUNK];
     _Alignas(64) float factor[FAST_CHUNK];
     span t = {.r0 = grid_row * p->block_rows, .c = c};
     t.r1 = w->x->rows - t.r0 < p->block_rows ? w->x->rows : t.r0 + p->block_rows;
     t.n = (size_t)(w->x->cols - c < w->chunk ? w->x->cols - c : w->chunk);
-    bool tame = false;
-    if (p->scale != FAST_UNSCALED) {
-        size_t blocks = tile_amax(w, &t, false, amax);
-        bool again = p->skip_nan && has_nan(blocks, amax);
-        if (again) tile_amax(w, &t, true, amax);
-        size_t at = (size_t)grid_row * (size_t)w->grid_cols + (size_t)(c / p->block_cols);
-        tame = block_scales(w, blocks, amax, at, factor) && !again;
-    }
-    fast_encode e = {.cast = p->cast, .source = w->source, .op = p->op, .tame = tame};
+    fast_encode e = {.cast = p->cast, .source = w->source, .op = p->op};
+    e.tame = tile_scales(w, &t, factor);
     e.ahead = p->block_rows > 1 ? t.n * w->element : FETCH_AHEAD;
     for (int64_t r = t.r0; r < t.r1; r++) {
-        uint8_t *out = w->out->codes + (size_t)r * (size_t)w->x->cols + (size_t)c;
+        uint8_t *out = w->out->codes + r * w->x->cols + c;
         e.stream = w->stream && (uintptr_t)out % 64 == 0;
-        w->isa->encode(&e, row_at(w, r, c), t.n, factor, (size_t)p->block_cols, out);
+        w->isa->encode(&e, row_at(w->x, r, c), t.n, factor, (size_t)p->block_cols, out);
     }
-}
-
-static fast_source source_of(const mx_format *f)
-{
-    return f->bits == 32 ? FAST_F32 : f->exp_bits == 8 ? FAST_BF16 : FAST_F16;
 }
 
 void mx_fast_run(const fast_isa *isa, const fast_plan *plan, const mx_matrix *x, int threads,
                  const mx_quantized *out)
 {
     if (x->rows <= 0 || x->cols <= 0) return;
-    walk w = {.isa = isa, .plan = plan, .x = x, .out = out, .source = source_of(x->format)};
-    w.element = w.source == FAST_F32 ? 4 : 2;
-    w.grid_cols = (x->cols + plan->block_cols - 1) / plan->block_cols;
-    w.chunk = plan->block_rows > 1 ? TALL_CHUNK : FAST_CHUNK;
-    w.chunk = w.chunk < plan->block_cols ? plan->block_cols : w.chunk / plan->block_cols * plan->block_cols;
+    walk w = {.isa = isa, .plan = plan, .x = x, .out = out, .source = mx_fast_source(x->format)};
+    w.element = x->format->bits / 8;
+    w.grid_cols = (x->cols - 1) / plan->block_cols + 1;
+    w.chunk = plan->block_rows > 1 && plan->block_cols < TALL_CHUNK ? TALL_CHUNK : FAST_CHUNK;
     w.stream = x->cols >= STREAM_FROM / x->rows;
-    int64_t across = (x->cols + w.chunk - 1) / w.chunk;
-    int64_t down = (x->rows + plan->block_rows - 1) / plan->block_rows;
-#pragma omp parallel num_threads(threads > 0 ? threads : omp_get_max_threads())
+    int64_t across = (x->cols - 1) / w.chunk + 1, down = (x->rows - 1) / plan->block_rows + 1;
+#pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
         for (int64_t t = 0; t < across * down; t++)
             tile(&w, t / across, t % across * w.chunk);
         if (w.stream) isa->finish();
+    }
+}
+
+float mx_fast_amax(const fast_isa *isa, mx_amax_nan nan, const mx_matrix *x, int threads)
+{
+    fast_source source = mx_fast_source(x->format);
+    uint32_t top = 0;
+    if (x->rows <= 0 || x->cols <= 0) return 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : top)
+    for (int64_t r = 0; r < x->rows; r++) {
+        uint32_t m;
+        isa->amax_row(source, row_at(x, r, 0), (size_t)x->cols, (size_t)x->cols, nan == MX_AMAX_IGNORE, &m);
+        top = m > top ? m : top;
+    }
+    if (top > INF_BITS && nan == MX_AMAX_AS_INF) top = INF_BITS;
+    return top > INF_BITS ? f32_result(f32_from(top)) : f32_from(top);
+}
+
+/* ---- reading back ----------------------------------------------------------------------------------- */
+
+/* Values of the scales of n blocks of grid row `at`. */
+static void read_scales(const mx_recipe *r, const void *scales, size_t at, size_t n, const float *values,
+                        float *factor)
+{
+    if (r->scale->bits > 8) {
+        memcpy(factor, (const char *)scales + 4 * at, 4 * n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        factor[i] = values[((const uint8_t *)scales)[at + i]];
+}
+
+void mx_fast_read(const fast_isa *isa, const fast_reader *p, const mx_quantized *q, int64_t rows,
+                  int64_t cols, void *y, int64_t pitch, int threads)
+{
+    const mx_recipe *r = p->recipe;
+    if (rows <= 0 || cols <= 0) return;
+    int64_t bytes = p->to->bits / 8, block_rows = r->scale ? r->block_rows : 1;
+    int64_t block = r->scale ? r->block_cols : FAST_CHUNK;
+    int64_t across = (cols - 1) / FAST_CHUNK + 1, grid_cols = (cols - 1) / block + 1;
+    bool big = cols >= STREAM_FROM / rows;
+    float values[256];
+    for (uint32_t i = 0; i < 256; i++)
+        values[i] = (float)mx_scale_value(r, i);
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t t = 0; t < across * rows; t++) {
+            int64_t row = t / across, c = t % across * FAST_CHUNK;
+            int64_t n = cols - c < FAST_CHUNK ? cols - c : FAST_CHUNK;
+            float factor[FAST_CHUNK];
+            char *out = (char *)y + (row * pitch + c) * bytes;
+            size_t at = (size_t)(row / block_rows * grid_cols + c / block);
+            if (r->scale) read_scales(r, q->scales, at, (size_t)((n - 1) / block + 1), values, factor);
+            isa->decode(&p->uncast, mx_fast_source(p->to), q->codes + row * cols + c, (size_t)n,
+                        r->scale ? factor : NULL, (size_t)block, out, big && (uintptr_t)out % 64 == 0);
+        }
+        if (big) isa->finish();
     }
 }

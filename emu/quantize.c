@@ -4,12 +4,8 @@
 #include <stdlib.h>
 
 #include "f32.h"
-#include "plan.h"
-
-#if __has_include("fast.h")
 #include "fast.h"
-#define HAVE_FAST 1
-#endif
+#include "plan.h"
 
 typedef struct job {
     const mx_recipe *r;
@@ -190,9 +186,7 @@ mx_status mx_quantize(const mx_recipe *r, const mx_matrix *x, const mx_quantize_
                       mx_quantized *out, mx_error *e)
 {
     int threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
-#ifdef HAVE_FAST
     if (check(r, x, out, NULL) == MX_OK && mx_fast_supports(r, x->format))
         return mx_quantize_fast(r, x, options, out, e);
-#endif
     return quantize(r, x, options, threads, out, e);
 }

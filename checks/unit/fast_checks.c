@@ -9,11 +9,6 @@
 const fast_isa *const fast_isas[] = {&mx_fast_avx512, &mx_fast_avx2, NULL};
 const char *const fast_elements[] = {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1", NULL};
 
-fast_source fast_source_of(const mx_format *f)
-{
-    return f->bits == 32 ? FAST_F32 : f->exp_bits == 8 ? FAST_BF16 : FAST_F16;
-}
-
 uint32_t fast_code_at(const mx_format *source, const void *x, size_t i)
 {
     return source->bits == 32 ? ((const uint32_t *)x)[i] : ((const uint16_t *)x)[i];
@@ -38,7 +33,7 @@ static void compare(const fast_isa *isa, const char *way, const cast_run *c, siz
 
 static void check_isa(const fast_isa *isa, const cast_run *c)
 {
-    fast_encode e = {.source = fast_source_of(c->source), .op = FAST_PLAIN};
+    fast_encode e = {.source = mx_fast_source(c->source), .op = FAST_PLAIN};
     uint32_t nan = mx_encode(c->element, (double)NAN, &MX_CAST_DEFAULT, 0);
     ck_assert(mx_fast_cast_for(c->element, nan, &e.cast));
     const float one = 1;

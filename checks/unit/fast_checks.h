@@ -11,7 +11,6 @@
  * Returns how many instruction sets were run; 0 proves nothing. */
 int fast_check_cast(const mx_format *element, const mx_format *source, const void *x, size_t n);
 
-fast_source fast_source_of(const mx_format *f);
 uint32_t fast_code_at(const mx_format *source, const void *x, size_t i);
 
 extern const fast_isa *const fast_isas[]; /* NULL at the end, like the next */

@@ -112,7 +112,7 @@ static void check_decode(const mx_format *element, const mx_format *to, unsigned
     ck_assert(mx_fast_uncast_for(element, &u));
     for (unsigned i = 0; i < 256; i++)
         codes[i] = (uint8_t)i;
-    mx_fast_current()->decode(&u, fast_source_of(to), codes, 256, &factor, 256, words, false);
+    mx_fast_current()->decode(&u, mx_fast_source(to), codes, 256, &factor, 256, words, false);
     for (unsigned i = 0; i < 256; i++) {
         double v = mx_decode(element, i) * (double)factor;
         mx_cast plain = MX_CAST_DEFAULT;
