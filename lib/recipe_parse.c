@@ -103,7 +103,9 @@ static bool parse_shape(const char *word, mx_recipe *r)
 {
     int rows = 0, cols = 0;
     char *end;
-    if (strcmp(word, "tensor")) {
+    if (!strcmp(word, "row")) {
+        rows = 1;
+    } else if (strcmp(word, "tensor")) {
         if (!parse_number(word, 1, 256, &rows, &end) || *end != 'x') return false;
         if (!parse_number(end + 1, 1, 256, &cols, &end) || *end) return false;
         if (!block_side(rows) || !block_side(cols)) return false;
