@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "list_cases.h"
 #include "list_recipes.h"
 #include "model.h"
 #include "mx.h"
@@ -50,19 +51,30 @@ static void list_models(void)
 static const struct {
     const char *name;
     void (*print)(void);
+    int (*print_from)(const char *vectors); /* tables that are read from vectors; returns an exit status */
 } tables[] = {
-    {"formats", list_formats},
-    {"recipes", list_recipes},
-    {"recipe-sources", list_recipe_sources},
-    {"layouts", list_layouts},
-    {"models", list_models},
+    {"formats", list_formats, NULL},
+    {"recipes", list_recipes, NULL},
+    {"recipe-sources", list_recipe_sources, NULL},
+    {"layouts", list_layouts, NULL},
+    {"models", list_models, NULL},
+    {"flags", list_flags, NULL},
+    {"cases", NULL, list_cases},
 };
+
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+typedef struct arguments {
+    const char *table, *vectors;
+} arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    const char **table = state->input;
-    if (key == ARGP_KEY_ARG && state->arg_num == 0)
-        *table = arg;
+    arguments *a = state->input;
+    if (key == 'v')
+        a->vectors = arg;
+    else if (key == ARGP_KEY_ARG && state->arg_num == 0)
+        a->table = arg;
     else if (key == ARGP_KEY_NO_ARGS)
         argp_usage(state);
     else
@@ -72,15 +84,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.parser = parse,
-                                     .args_doc = "TABLE",
-                                     .doc = "Print a table: formats, ...\vExample: mxcheck list formats"};
-    const char *table = NULL;
-    argp_parse(&argp, argc, argv, 0, NULL, &table);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (!strcmp(table, tables[i].name)) return tables[i].print(), EXIT_PASSED;
-    fprintf(stderr, "mxcheck list: no table '%s'; there are:", table);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    static const struct argp_option options[] = {
+        {"vectors", 'v', "DIR", 0, "for cases: a folder with manifest.json, or one .safetensors file", 0},
+        {0}};
+    static const struct argp argp = {
+        options,
+        parse,
+        "TABLE",
+        "Print a table: formats, recipes, recipe-sources, layouts, models, flags, cases.\v"
+        "Examples: mxcheck list recipes\n          mxcheck list cases --vectors vectors/",
+        NULL,
+        NULL,
+        NULL};
+    arguments a = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    for (int i = 0; i < N_TABLES; i++)
+        if (!strcmp(a.table, tables[i].name)) {
+            if (tables[i].print_from) return tables[i].print_from(a.vectors);
+            return tables[i].print(), EXIT_PASSED;
+        }
+    fprintf(stderr, "mxcheck list: no table '%s'; there are:", a.table);
+    for (int i = 0; i < N_TABLES; i++)
         fprintf(stderr, " %s", tables[i].name);
     fputc('\n', stderr);
     return EXIT_USAGE;
