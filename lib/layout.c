@@ -28,6 +28,8 @@
     X(aiter, 32, 8, 32, 8, 256, 0, 0, false, false, false, 4,                                                \
       {COL(1, 4, 64), ROW(1, 16, 4), COL(4, 2, 2), ROW(16, 2, 1)})                                           \
     X(n32k4, 32, 4, 32, 4, 128, 0, 0, false, false, false, 2, {ROW(1, 32, 4), COL(1, 4, 1)})                 \
+    X(v_4x4, 4, 1, 4, 4, 4, 0, 0, false, false, false, 1, {ROW(1, 4, 1)})                                    \
+    X(row_pairs, 2, 1, 2, 1, 2, 0, 0, false, false, false, 1, {ROW(1, 2, 1)})                                \
     X(te_rowwise, 1, 1, 128, 4, 1, 0, 0, false, false, false, 0, {ROW(1, 1, 1)})                             \
     X(te_columnwise, 1, 1, 4, 128, 1, 0, 0, false, false, false, 0, {ROW(1, 1, 1)})                          \
     X(k_major, 1, 1, 1, 4, 1, 0, 0, false, false, false, 0, {ROW(1, 1, 1)})                                  \
@@ -86,6 +88,9 @@ static const mx_layout layouts[] = {
      "256-byte tiles of 32 rows x 8 blocks for gfx950 MFMA"},
     {"aiter-n32k4", 8, SCALES, false, -1, BY(n32k4), "ROCm/aiter aiter/ops/shuffle.py shuffle_scale_n32k4",
      "128-byte tiles of 32 rows x 4 blocks for gfx1250 WMMA"},
+    {"trtllm-v-4x4", 8, SCALES, false, -1, BY(v_4x4),
+     "vllm-project/vllm csrc/libtorch_stable/nvfp4_kv_cache_kernels.cu, vllm-project/vllm#50084",
+     "NVFP4 scales of the V cache on sm_100: four tokens together; token and block counts pad to 4"},
     {"te-rowwise", 8, SCALES, false, 0, BY(te_rowwise),
      "NVIDIA/TransformerEngine MXFP8 compact scales, rowwise", "rows padded to 128, blocks to 4"},
     {"te-columnwise", 8, SCALES, false, 0, BY(te_columnwise),
@@ -96,6 +101,8 @@ static const mx_layout layouts[] = {
      "PTX ISA cvt.e2m1x2; cuda_fp4.h, torchao, TE, Triton", "element 2i in the low nibble"},
     {"fp4-high-first", 4, CODES, false, 0, BY(high_first), "triton-lang/triton#5197",
      "element 2i in the high nibble"},
+    {"fp4-row-pairs", 4, CODES, false, 0, BY(row_pairs), "PTO-ISA/SuperNPUBench#184",
+     "elements (2i, c) low and (2i+1, c) high in one byte: [K/2, N] weights"},
     {"fp4-ggml-mxfp4", 4, CODES, false, 0, BY(split_32), "ggml-org/ggml block_mxfp4, data only",
      "byte j of 16: element j low, j+16 high"},
     {"fp4-ggml-nvfp4", 4, CODES, false, 0, BY(split_16), "ggml-org/ggml block_nvfp4, data only",

@@ -130,7 +130,9 @@ extern const mx_cast MX_CAST_DEFAULT;
 
 /* The one place where scalars are rounded. `x` holds the source value exactly; `random` is read by
  * MX_STOCHASTIC alone: with n random bits r, |x| rounds up when frac * 2^n + r >= 2^n (frac cut to n bits).
- */
+ * Formats without a sign (e8m0, ue4m3) take |x|, directed roundings included; e8m0 gives code 0 for all below
+ * 2^-127; int8 stays symmetric and never gives 0x80. A finite x that directed rounding keeps inside does not
+ * overflow, whatever the policy (IEEE 754-2019, 7.4). */
 uint32_t mx_encode(const mx_format *f, double x, const mx_cast *cast, uint32_t random);
 
 const char *mx_rounding_name(mx_rounding r); /* "rne", "rna", ... */

@@ -106,6 +106,7 @@ static void run_job(const job *j)
             printf("%s %s, overflow policy %d: scalar = %s on %llu inputs\n", j->format->name,
                    mx_rounding_name(j->cast.rounding), j->cast.overflow, links[i].name,
                    (unsigned long long)compared[i]);
+    fflush(stdout); /* a job takes minutes */
     ck_assert_msg(bad < 0, "%s %s: %s disagrees first at %08x", j->format->name,
                   mx_rounding_name(j->cast.rounding), links[bad_link].name, (unsigned)bad);
 }

@@ -63,6 +63,17 @@ static int64_t by_n32k4(int64_t rows, int64_t cols, int64_t s, int64_t k)
     (void)rows;
     return (s / 32) * up(cols, 4) * 32 + (k / 4) * 128 + (s % 32) * 4 + k % 4;
 }
+/* Token t, block s of S: swizzled token (t/4)*4 + s/(S/4), swizzled block (s%(S/4))*4 + t%4. */
+static int64_t by_v_4x4(int64_t rows, int64_t cols, int64_t t, int64_t s)
+{
+    int64_t blocks = up(cols, 4), group = blocks / 4;
+    (void)rows;
+    return (t / 4 * 4 + s / group) * blocks + s % group * 4 + t % 4;
+}
+static int64_t by_row_pairs(int64_t rows, int64_t cols, int64_t r, int64_t c)
+{
+    return (void)rows, (r / 2 * cols + c) * 2 + r % 2;
+}
 static int64_t by_rows(int64_t rows, int64_t cols, int64_t r, int64_t c) { return (void)rows, r * cols + c; }
 static int64_t by_columns(int64_t rows, int64_t cols, int64_t r, int64_t c)
 {
@@ -132,11 +143,13 @@ static const struct formula {
     {"deepgemm-f32", 32, by_mn_major},
     {"aiter-shuffle", 8, by_aiter},
     {"aiter-n32k4", 8, by_n32k4},
+    {"trtllm-v-4x4", 8, by_v_4x4},
     {"te-rowwise", 8, by_te_rowwise},
     {"te-columnwise", 8, by_te_columnwise},
     {"k-major-128x128", 32, by_te_rowwise},
     {"fp4-low-first", 4, by_low_first},
     {"fp4-high-first", 4, by_high_first},
+    {"fp4-row-pairs", 4, by_row_pairs},
     {"fp4-ggml-mxfp4", 4, by_split_32},
     {"fp4-ggml-nvfp4", 4, by_split_16},
     {"ggml-mxfp4-block", 4, by_mxfp4_codes},
@@ -456,7 +469,8 @@ END_TEST
 
 START_TEST(a_layout_is_recognised_from_bytes)
 {
-    /* B72 (vllm-project/vllm#42118) and B108: name the order that was really used. */
+    /* B72, B74 (vllm-project/vllm#42118, #50084), B108, B109 (PTO-ISA/SuperNPUBench#184): name the order that
+     * was really used. */
     static const int64_t groups[] = {0, 40, 41, 150};
     for (size_t i = 0; i < mx_layout_count(); i++) {
         const mx_layout *l = mx_layout_at(i);
