@@ -6,7 +6,16 @@
 
 /* ---- e8m0 ----------------------------------------------------------------------------------------- */
 
-static float element_max(const mx_recipe *r) { return (float)mx_format_max(r->element); }
+/* The largest element as fp32. It is a normal number of its format, so its fields only move: searches come
+ * here for every block. */
+static float element_max(const mx_recipe *r)
+{
+    const mx_format *f = r->element;
+    if (f->kind != MX_KIND_FLOAT) return (float)mx_format_max(f);
+    return f32_from((f->max_code << (23 - f->man_bits)) + ((uint32_t)(127 - f->bias) << 23));
+}
+
+static int element_emax(const mx_recipe *r) { return (int)(f32_bits(element_max(r)) >> 23) - 127; }
 
 /* S: what elements are encoded with on the second level. Infinite S is cut to FLT_MAX, and where G or S
  * is 0 it is 1, as TransformerEngine does. */
@@ -32,7 +41,7 @@ static float ratio_of(const mx_recipe *r, float amax, float global_amax)
     case MX_RATIO_AMAX: return amax;
     case MX_RATIO_MULTIPLY: return f32_multiply(amax, 1 / max, flush);
     case MX_RATIO_DIVIDE: return f32_divide(amax, max, flush);
-    case MX_RATIO_SHIFT: return f32_multiply(amax, ldexpf(1, -mx_format_emax(r->element)), flush);
+    case MX_RATIO_SHIFT: return f32_multiply(amax, f32_from((uint32_t)(127 - element_emax(r)) << 23), flush);
     case MX_RATIO_GLOBAL:
         return f32_multiply(encoding_global(r, global_amax), f32_multiply(amax, 1 / max, flush), flush);
     }
@@ -78,7 +87,7 @@ static uint8_t byte_of(const mx_recipe *r, float amax, float global_amax, const 
     if (p == 0 && r->zero_byte >= 0) return (uint8_t)r->zero_byte;
     int exponent = exponent_of(r, p, source);
     if (r->inf_after_even && exponent >= 255) return (uint8_t)r->inf_byte;
-    if (r->ratio == MX_RATIO_AMAX) exponent -= mx_format_emax(r->element);
+    if (r->ratio == MX_RATIO_AMAX) exponent -= element_emax(r);
     if (r->byte_wraps) return (uint8_t)exponent;
     if (exponent < r->min_byte) return r->min_byte;
     return exponent > r->max_byte ? r->max_byte : (uint8_t)exponent;
@@ -90,7 +99,7 @@ static float e8m0_multiplier(const mx_recipe *r, uint8_t byte)
     case 0x00: return r->multiplier_00;
     case 0xFE: return r->multiplier_fe;
     case 0xFF: return r->multiplier_ff;
-    default: return ldexpf(1, 127 - byte);
+    default: return f32_from((uint32_t)(254 - byte) << 23); /* 2^(127 - byte) */
     }
 }
 
@@ -124,7 +133,8 @@ static float nv_multiplier(const mx_recipe *r, float d, float amax, float global
 static mx_plan plan_e8m0(const mx_recipe *r, float amax, float global_amax, const mx_format *source)
 {
     uint8_t byte = byte_of(r, amax, global_amax, source);
-    mx_plan p = {.stored = byte, .multiplier = e8m0_multiplier(r, byte), .half = ldexpf(1, byte - 128)};
+    mx_plan p = {.stored = byte, .multiplier = e8m0_multiplier(r, byte)};
+    if (r->quirk == MX_QUIRK_SEARCH) p.half = ldexpf(1, byte - 128);
     if (r->ratio == MX_RATIO_GLOBAL)
         p.multiplier = nv_multiplier(r, (float)mx_scale_value(r, byte), amax, global_amax);
     return p;
