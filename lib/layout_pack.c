@@ -192,13 +192,21 @@ static bool same(void *context, int64_t index, int64_t unit)
     return read_unit(c->canonical, c->canonical_bits, index) == read_unit(c->seen, c->unit_bits, unit);
 }
 
-static int64_t wrong_pads(const mx_layout *l, const mx_grid *g, const uint8_t *seen)
+static int64_t others(const uint8_t *p, int bits, int64_t n, uint32_t value)
 {
-    int64_t wrong = 0, r, c;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += read_unit(p, bits, i) != value;
+    return count;
+}
+
+/* Once every element is in its place, what else differs from the pad is padding. */
+static int64_t wrong_pads(const mx_layout *l, const mx_grid *g, const comparison *c)
+{
+    uint32_t pad = (uint32_t)l->pad;
     if (l->pad < 0) return 0;
-    for (int64_t unit = 0; unit < l->size(g); unit++)
-        if (read_unit(seen, l->unit_bits, unit) != (uint32_t)l->pad && !l->inverse(g, unit, &r, &c)) wrong++;
-    return wrong;
+    return others(c->seen, l->unit_bits, l->size(g), pad) -
+           others(c->canonical, c->canonical_bits, g->rows * g->cols, pad);
 }
 
 static bool matches(const mx_layout *l, const mx_grid *g, const comparison *base, int64_t seen_bytes,
@@ -210,7 +218,7 @@ static bool matches(const mx_layout *l, const mx_grid *g, const comparison *base
     if (bytes < 0 || bytes > seen_bytes || !walk(l->tiling, g, same, &c)) return false;
     match->layout = l;
     match->bytes = bytes;
-    match->wrong_pads = wrong_pads(l, g, base->seen);
+    match->wrong_pads = wrong_pads(l, g, base);
     return true;
 }
 

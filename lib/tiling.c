@@ -48,7 +48,8 @@ mx_grid mx_tiling_group(const mx_tiling *t, const mx_grid *g, int64_t group)
     mx_grid one = *g;
     one.groups = NULL;
     one.n_groups = 0;
-    if (t->grouped && g->groups) one.rows = g->groups[group + 1] - g->groups[group];
+    if (t->grouped && g->groups && __builtin_sub_overflow(g->groups[group + 1], g->groups[group], &one.rows))
+        one.rows = -1; /* refused by every function that sizes it */
     return one;
 }
 
