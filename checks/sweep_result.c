@@ -31,29 +31,33 @@ void sweep_result_free(sweep_result *r)
 
 static bool same_cell(const sweep_cell *a, const sweep_cell *b)
 {
-    return !strcmp(a->data, b->data) && !strcmp(a->recipe, b->recipe) && a->rows == b->rows && a->cols == b->cols &&
-           a->seed == b->seed;
+    return !strcmp(a->data, b->data) && !strcmp(a->recipe, b->recipe) && a->rows == b->rows &&
+           a->cols == b->cols && a->seed == b->seed;
 }
 
 mx_status sweep_result_merge(sweep_result *r, const sweep_result *other, const char *place, mx_error *e)
 {
     if (r->shards != other->shards || r->n != other->n)
-        return mx_fail(e, MX_BAD_INPUT, place, "a part of another sweep: %zu cells in %d parts, not %zu in %d", other->n,
+        return mx_fail(e, MX_BAD_INPUT, place,
+                       "a part of another sweep: %zu cells in %d parts, not %zu in %d", other->n,
                        other->shards, r->n, r->shards);
     for (int i = 0; i < r->shards; i++) {
-        if (r->have[i] && other->have[i]) return mx_fail(e, MX_BAD_INPUT, place, "part %d is there already", i);
+        if (r->have[i] && other->have[i])
+            return mx_fail(e, MX_BAD_INPUT, place, "part %d is there already", i);
         r->have[i] |= other->have[i];
     }
     for (size_t i = 0; i < r->n; i++) {
         if (!same_cell(&r->cells[i], &other->cells[i]))
-            return mx_fail(e, MX_BAD_INPUT, place, "cell %zu is %s on %s, not %s on %s", i, other->cells[i].recipe,
-                           other->cells[i].data, r->cells[i].recipe, r->cells[i].data);
+            return mx_fail(e, MX_BAD_INPUT, place, "cell %zu is %s on %s, not %s on %s", i,
+                           other->cells[i].recipe, other->cells[i].data, r->cells[i].recipe,
+                           r->cells[i].data);
         mx_stats_merge(&r->cells[i].stats, &other->cells[i].stats);
     }
     return MX_OK;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * --------------------------------------------------------------------------------------------------- */
 
 json_t *sweep_result_to_json(const sweep_result *r)
 {
@@ -113,32 +117,37 @@ mx_status sweep_result_from_json(const json_t *o, sweep_result *r, const char *p
     mx_status s = mx_json_text(o, "mxcheck", true, kind, sizeof kind, place, e);
     if (!s) s = mx_json_int(o, "schema", true, 1, 1, &schema, place, e);
     if (!s) s = mx_json_int(o, "shards", true, 1, SWEEP_MOST_SHARDS, &shards, place, e);
-    if (!s && strcmp(kind, "sweep")) s = mx_fail(e, MX_BAD_INPUT, place, "a report of '%s', not of a sweep", kind);
+    if (!s && strcmp(kind, "sweep"))
+        s = mx_fail(e, MX_BAD_INPUT, place, "a report of '%s', not of a sweep", kind);
     r->shards = (int)shards;
     if (!s) s = read_have(o, r, place, e);
     const json_t *cells = json_object_get(o, "cells");
     if (!s && !json_is_array(cells)) s = mx_fail(e, MX_BAD_INPUT, place, "'cells' is no list");
     for (size_t i = 0; !s && i < json_array_size(cells); i++) {
         sweep_cell *c = sweep_result_add(r, 1);
-        s = c ? read_cell(json_array_get(cells, i), c, place, e) : mx_fail(e, MX_NO_MEMORY, place, "out of memory");
+        s = c ? read_cell(json_array_get(cells, i), c, place, e)
+              : mx_fail(e, MX_NO_MEMORY, place, "out of memory");
     }
     if (s) sweep_result_free(r);
     return s;
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * --------------------------------------------------------------------------------------------------- */
 
 static void print_bar(double value, double most, FILE *out)
 {
     int n = most > 0 && value > 0 ? (int)lrint(20 * value / most) : 0;
-    for (int i = 0; i < 20; i++) fputc(i < n ? '#' : ' ', out);
+    for (int i = 0; i < 20; i++)
+        fputc(i < n ? '#' : ' ', out);
 }
 
 /* Rows of the scale histogram by their spread, the middle one: half the rows have no larger one. */
 static int median_spread(const mx_stats *s)
 {
     uint64_t all = 0, below = 0;
-    for (int i = 0; i < MX_SPREAD_BINS; i++) all += s->spread[i];
+    for (int i = 0; i < MX_SPREAD_BINS; i++)
+        all += s->spread[i];
     for (int i = 0; i < MX_SPREAD_BINS; i++)
         if ((below += s->spread[i]) * 2 >= all) return i;
     return 0;
@@ -147,11 +156,15 @@ static int median_spread(const mx_stats *s)
 static int used(const uint64_t *bins)
 {
     int n = 0;
-    for (int i = 0; i < 256; i++) n += bins[i] != 0;
+    for (int i = 0; i < 256; i++)
+        n += bins[i] != 0;
     return n;
 }
 
-static double percent(uint64_t part, uint64_t whole) { return whole ? 100 * (double)part / (double)whole : 0; }
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100 * (double)part / (double)whole : 0;
+}
 
 static void print_cell(const sweep_cell *c, double most, FILE *out)
 {
@@ -162,13 +175,15 @@ static void print_cell(const sweep_cell *c, double most, FILE *out)
     fprintf(out, " %7.2g %7.2g %+9.5f %7.5f %6.3g %6.3g %6.3g %4d %3d %3d  %lld,%lld\n",
             mx_stats_relative_quantile(s, 0.5), mx_stats_relative_quantile(s, 0.99), bias, half_width,
             percent(s->flushed, s->n - s->zero), percent(s->saturated, s->n), percent(s->subnormal, s->n),
-            median_spread(s), used(s->scales), used(s->codes), (long long)s->worst_row, (long long)s->worst_col);
+            median_spread(s), used(s->scales), used(s->codes), (long long)s->worst_row,
+            (long long)s->worst_col);
 }
 
 void sweep_result_print(const sweep_result *r, FILE *out)
 {
     int parts = 0;
-    for (int i = 0; i < r->shards; i++) parts += r->have[i];
+    for (int i = 0; i < r->shards; i++)
+        parts += r->have[i];
     fprintf(out, "sweep: %zu cells", r->n);
     if (parts < r->shards) fprintf(out, ", INCOMPLETE: %d of %d parts", parts, r->shards);
     fputc('\n', out);
@@ -181,14 +196,16 @@ void sweep_result_print(const sweep_result *r, FILE *out)
         const sweep_cell *c = &r->cells[i];
         if (!i || strcmp(c->data, c[-1].data)) {
             fprintf(out, "\n%s, %lld x %lld\n", c->data, (long long)c->rows, (long long)c->cols);
-            fprintf(out, "%-32s %6s %-20s %7s %7s %9s %7s %6s %6s %6s %4s %3s %3s  %s\n", "recipe", "SQNR", "dB",
-                    "rel p50", "rel p99", "bias ulp", "+-95%", "flush%", "sat%", "subn%", "sprd", "sc", "cod",
-                    "worst block");
+            fprintf(out, "%-32s %6s %-20s %7s %7s %9s %7s %6s %6s %6s %4s %3s %3s  %s\n", "recipe", "SQNR",
+                    "dB", "rel p50", "rel p99", "bias ulp", "+-95%", "flush%", "sat%", "subn%", "sprd", "sc",
+                    "cod", "worst block");
         }
         print_cell(c, most, out);
     }
-    fputs("\nrel: |error| / |x| quantiles; bias: mean error in ulps away from zero; flush: share of non-zero x that "
-          "became 0;\nsprd: median over rows of largest minus smallest scale byte; sc, cod: scale bytes and codes in "
+    fputs("\nrel: |error| / |x| quantiles; bias: mean error in ulps away from zero; flush: share of non-zero "
+          "x that "
+          "became 0;\nsprd: median over rows of largest minus smallest scale byte; sc, cod: scale bytes and "
+          "codes in "
           "use; worst block: row,column\n",
           out);
 }

@@ -10,7 +10,7 @@
 #include "stats.h"
 
 typedef struct sweep_cell {
-    char data[96];   /* distribution, or tensor of a file */
+    char data[96]; /* distribution, or tensor of a file */
     char recipe[64];
     int64_t rows, cols;
     uint64_t seed;
@@ -18,8 +18,8 @@ typedef struct sweep_cell {
 } sweep_cell;
 
 typedef struct sweep_result {
-    int shards;            /* how many parts the whole was cut into */
-    uint8_t have[4096];    /* which of them are in here */
+    int shards;         /* how many parts the whole was cut into */
+    uint8_t have[4096]; /* which of them are in here */
     sweep_cell *cells;
     size_t n, room;
 } sweep_result;

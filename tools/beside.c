@@ -16,6 +16,7 @@ bool beside_binary(const char *name, char *path, size_t size)
     if (!end) return false;
     end[1] = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size && !access(path, R_OK)) return true;
+        if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size && !access(path, R_OK))
+            return true;
     return false;
 }

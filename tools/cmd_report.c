@@ -70,7 +70,8 @@ static mx_status join(const arguments *a, sweep_result *r, mx_error *e)
         json_decref(o);
     }
     for (int i = 0; i < r->shards && !s; i++)
-        if (!r->have[i] && a->merge) s = mx_fail(e, MX_BAD_INPUT, a->files[0], "part %d of %d is missing", i, r->shards);
+        if (!r->have[i] && a->merge)
+            s = mx_fail(e, MX_BAD_INPUT, a->files[0], "part %d of %d is missing", i, r->shards);
     if (!s && a->merge) r->shards = r->have[0] = 1; /* a whole, like that of one process */
     return s;
 }
@@ -81,11 +82,12 @@ static int run(int argc, char **argv)
         {"merge", 'm', NULL, 0, "Join the parts of one run made with --shard", 0},
         {"json", 'j', "FILE", 0, "Write the joined report", 0},
         {0}};
-    static const struct argp argp = {.options = options,
-                                     .parser = parse,
-                                     .args_doc = "RUN.json...",
-                                     .doc = "Show a report, or join the parts of one.\v"
-                                            "Example: mxcheck report --merge part0.json part1.json --json whole.json"};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "RUN.json...",
+        .doc = "Show a report, or join the parts of one.\v"
+               "Example: mxcheck report --merge part0.json part1.json --json whole.json"};
     static arguments a;
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     mx_error e = {MX_OK, "", ""};
@@ -97,7 +99,9 @@ static int run(int argc, char **argv)
     sweep_result_print(&r, stdout);
     json_t *o = a.json ? sweep_result_to_json(&r) : NULL;
     char *text = o ? mx_json_dump(o) : NULL;
-    int status = a.json && mx_file_write(a.json, text ? text : "", text ? strlen(text) : 0, &e) ? fail_with(WHO, &e) : 0;
+    int status = a.json && mx_file_write(a.json, text ? text : "", text ? strlen(text) : 0, &e)
+                     ? fail_with(WHO, &e)
+                     : 0;
     free(text);
     json_decref(o);
     sweep_result_free(&r);

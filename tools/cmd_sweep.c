@@ -55,7 +55,8 @@ static int64_t number(struct argp_state *state, const char *name, const char *te
     char *end;
     long long v = strtoll(text, &end, 10);
     if (end == text || *end || v < low || v > high)
-        argp_error(state, "--%s %s: a number from %lld to %lld is wanted", name, text, (long long)low, (long long)high);
+        argp_error(state, "--%s %s: a number from %lld to %lld is wanted", name, text, (long long)low,
+                   (long long)high);
     return v;
 }
 
@@ -98,7 +99,8 @@ static const struct argp_option options[] = {
     {"rounding", 'o', "LIST", 0, "Element roundings (rne; also rna, rnz, rtz, rup, rdn, sr16)", 0},
     {"recipe", 'R', "LIST", 0, "Named recipes besides, or instead where --format is not given", 0},
     {"data", 'd', "LIST", 0, "Distributions (normal,student,outliers,gradient): `mxcheck list data`", 0},
-    {"input", 'i', "FILE", 0, "Sweep tensors of a .safetensors or .npy file or a sharded checkpoint instead", 1},
+    {"input", 'i', "FILE", 0, "Sweep tensors of a .safetensors or .npy file or a sharded checkpoint instead",
+     1},
     {"tensor", 't', "NAME", 0, "Only this tensor of the file", 1},
     {"rows", 'm', "N", 0, "Rows of synthetic tensors (512)", 2},
     {"cols", 'n', "N", 0, "Columns of synthetic tensors (2048)", 2},
@@ -109,13 +111,15 @@ static const struct argp_option options[] = {
     {"json", 'j', "FILE", 0, "Write everything, histograms included", 4},
     {0}};
 
-/* ---- what is swept -------------------------------------------------------------------------------------------- */
+/* ---- what is swept
+ * -------------------------------------------------------------------------------------------- */
 
 static int add_recipe(plan *p, const char *name)
 {
     const mx_recipe *r = mx_recipe_find(name);
     if (!r) return fail_usage(WHO, "no recipe '%s'; `mxcheck list recipes` has them all", name);
-    if (!mx_recipe_scale(r)) return fail_usage(WHO, "'%s' is a plain cast: there are no blocks to sweep", name);
+    if (!mx_recipe_scale(r))
+        return fail_usage(WHO, "'%s' is a plain cast: there are no blocks to sweep", name);
     if (p->n == MOST_RECIPES) return fail_usage(WHO, "more than %d recipes", MOST_RECIPES);
     p->recipes[p->n++] = r;
     return 0;
@@ -123,8 +127,9 @@ static int add_recipe(plan *p, const char *name)
 
 static int make_plan(arguments *a, plan *p)
 {
-    static const char *const beside[] = {"mxfp8-floor", "mxfp8-ceil", "mxfp8-even", "mxfp4-floor", "mxfp4-ceil",
-                                         "mxfp4-even",  "nvfp4",      "fp8-1x128",  "fp8-128x128", "fp8-tensor"};
+    static const char *const beside[] = {"mxfp8-floor", "mxfp8-ceil", "mxfp8-even", "mxfp4-floor",
+                                         "mxfp4-ceil",  "mxfp4-even", "nvfp4",      "fp8-1x128",
+                                         "fp8-128x128", "fp8-tensor"};
     bool plain = !a->formats.n && !a->recipes.n;
     if (plain) cut(&a->formats, "e4m3,e5m2,e3m2,e2m3,e2m1,int8");
     if (!a->blocks.n) cut(&a->blocks, plain ? "8,16,32,64,128,256,row" : "32");
@@ -137,16 +142,19 @@ static int make_plan(arguments *a, plan *p)
                 for (int o = 0; o < a->roundings.n && !status; o++) {
                     char name[64];
                     snprintf(name, sizeof name, "study:%s/e8m0/%s%s/%s/%s", a->formats.word[f],
-                             strcmp(a->blocks.word[b], "row") ? "1x" : "", a->blocks.word[b], a->rules.word[r],
-                             a->roundings.word[o]);
+                             strcmp(a->blocks.word[b], "row") ? "1x" : "", a->blocks.word[b],
+                             a->rules.word[r], a->roundings.word[o]);
                     status = add_recipe(p, name);
                 }
-    for (int i = 0; i < a->recipes.n && !status; i++) status = add_recipe(p, a->recipes.word[i]);
-    for (size_t i = 0; plain && i < sizeof beside / sizeof *beside && !status; i++) status = add_recipe(p, beside[i]);
+    for (int i = 0; i < a->recipes.n && !status; i++)
+        status = add_recipe(p, a->recipes.word[i]);
+    for (size_t i = 0; plain && i < sizeof beside / sizeof *beside && !status; i++)
+        status = add_recipe(p, beside[i]);
     return status;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * --------------------------------------------------------------------------------------------------- */
 
 typedef struct session {
     const arguments *a;
@@ -184,13 +192,15 @@ static int sweep_one(session *s, const sweep_input *in, mx_error *e)
 static int sweep_synthetics(session *s)
 {
     const mx_format *source = mx_format_find(s->a->source);
-    if (!source || source->bits < 16) return fail_usage(WHO, "--source %s: f32, bf16 or f16 is wanted", s->a->source);
+    if (!source || source->bits < 16)
+        return fail_usage(WHO, "--source %s: f32, bf16 or f16 is wanted", s->a->source);
     int status = 0;
     for (int i = 0; i < s->a->data.n && !status; i++) {
         mx_error e;
         sweep_synthetic synthetic = {mx_data_find(s->a->data.word[i]), source};
         if (!synthetic.data)
-            return fail_usage(WHO, "no distribution '%s'; `mxcheck list data` has them all", s->a->data.word[i]);
+            return fail_usage(WHO, "no distribution '%s'; `mxcheck list data` has them all",
+                              s->a->data.word[i]);
         sweep_input in = sweep_input_synthetic(&synthetic, s->a->seed, s->a->rows, s->a->cols);
         s->first = (double)i / s->a->data.n;
         s->share = 1.0 / s->a->data.n;
@@ -223,7 +233,8 @@ static int sweep_file(session *s)
     }
     mx_store_close(&store);
     if (!status && !done)
-        return fail_usage(WHO, "%s: no tensor %s to sweep", s->a->input, s->a->tensor ? s->a->tensor : "of f32, bf16 or f16");
+        return fail_usage(WHO, "%s: no tensor %s to sweep", s->a->input,
+                          s->a->tensor ? s->a->tensor : "of f32, bf16 or f16");
     return status;
 }
 
@@ -232,7 +243,8 @@ static int write_json(const sweep_result *r, const char *path)
     mx_error e = {MX_OK, "", ""};
     json_t *o = sweep_result_to_json(r);
     char *text = o ? mx_json_dump(o) : NULL;
-    mx_status status = text ? mx_file_write(path, text, strlen(text), &e) : mx_fail(&e, MX_NO_MEMORY, path, "no memory");
+    mx_status status =
+        text ? mx_file_write(path, text, strlen(text), &e) : mx_fail(&e, MX_NO_MEMORY, path, "no memory");
     free(text);
     json_decref(o);
     return status ? fail_with(WHO, &e) : 0;
@@ -254,7 +266,8 @@ static int gather(sweep_result *r, const parallel *world)
         mx_error e = {MX_OK, "", ""};
         sweep_result part = {0};
         char *received = parallel_receive(world, rank);
-        json_t *o = received ? mx_json_parse(received, strlen(received), "part of another process", &e) : NULL;
+        json_t *o =
+            received ? mx_json_parse(received, strlen(received), "part of another process", &e) : NULL;
         mx_status s = o ? sweep_result_from_json(o, &part, "part of another process", &e) : MX_BAD_INPUT;
         if (!s) s = sweep_result_merge(r, &part, "part of another process", &e);
         if (s) status = fail_with(WHO, &e);
@@ -271,7 +284,8 @@ static int run(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = parse,
-        .doc = "What formats, block sizes, scale rules and roundings do to numbers: SQNR, error quantiles, bias, and how "
+        .doc = "What formats, block sizes, scale rules and roundings do to numbers: SQNR, error quantiles, "
+               "bias, and how "
                "the codes and scales are used.\v"
                "Examples: mxcheck sweep\n"
                "          mxcheck sweep --format e4m3 --block 16,32 --rule floor,rceil --json sweep.json\n"
@@ -302,9 +316,11 @@ static int run(int argc, char **argv)
     if (!status && !world.rank && a.json) status = write_json(&result, a.json);
     sweep_result_free(&result);
     words *const lists[] = {&a.formats, &a.blocks, &a.rules, &a.roundings, &a.recipes, &a.data};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->text);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->text);
     parallel_end(&world);
     return status;
 }
 
-const command command_sweep = {"sweep", "error distributions over formats, block sizes, rules and data", 50, run};
+const command command_sweep = {"sweep", "error distributions over formats, block sizes, rules and data", 50,
+                               run};

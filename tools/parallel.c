@@ -22,8 +22,9 @@ mx_status parallel_begin(parallel *p, mx_error *e)
     if (!under_mpirun()) return MX_OK;
     char path[4096];
     if (!beside_binary("mxcheck-mpi.so", path, sizeof path))
-        return mx_fail(e, MX_CANNOT_RUN, "mxcheck-mpi.so",
-                       "started by mpirun, and this build has no MPI plug-in: install libopenmpi-dev and build again");
+        return mx_fail(
+            e, MX_CANNOT_RUN, "mxcheck-mpi.so",
+            "started by mpirun, and this build has no MPI plug-in: install libopenmpi-dev and build again");
     p->handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plug-ins look for its symbols */
     p->library = p->handle ? dlsym(p->handle, PARALLEL_SYMBOL) : NULL;
     if (!p->library) return mx_fail(e, MX_CANNOT_RUN, path, "%s", dlerror());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parallel.h - several processes of one run, under mpirun. The command itself links no MPI, so that it runs on a
- * bare node; what talks to MPI is the plug-in mxcheck-mpi.so, loaded only when the environment says that mpirun
- * started us. */
+ * parallel.h - several processes of one run, under mpirun. The command itself links no MPI, so that it runs
+ * on a bare node; what talks to MPI is the plug-in mxcheck-mpi.so, loaded only when the environment says that
+ * mpirun started us. */
 #ifndef TOOLS_PARALLEL_H
 #define TOOLS_PARALLEL_H
 
@@ -26,8 +26,8 @@ typedef struct parallel {
     const parallel_library *library;
 } parallel;
 
-/* MX_CANNOT_RUN: started by mpirun, and the plug-in is missing or MPI fails: running on as many separate runs would
- * give each the whole work. */
+/* MX_CANNOT_RUN: started by mpirun, and the plug-in is missing or MPI fails: running on as many separate runs
+ * would give each the whole work. */
 mx_status parallel_begin(parallel *p, mx_error *e);
 int parallel_send(const parallel *p, const char *text); /* to rank 0 */
 char *parallel_receive(const parallel *p, int from);    /* malloc'd text; NULL: failed */
