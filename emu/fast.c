@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The fast path's front: which instruction set, and the constants of each format. */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,15 +87,13 @@ bool mx_fast_uncast_for(const mx_format *element, fast_uncast *out)
 {
     fast_cast c;
     if (!mx_fast_cast_for(element, 0, &c)) return false;
+    int shift = 10 - element->man_bits;
     *out = (fast_uncast){
-        .magnitude = (1u << (element->bits - 1)) - 1,
-        .shift = c.shift,
-        .rebias = (uint32_t)(127 - element->bias) << 23,
-        .normal = (1u << element->man_bits) - 1,
-        .quantum = bits_of(mx_format_tiny(element)),
-        .finite = element->max_code,
-        .not_nan = element->specials == MX_SPECIALS_IEEE ? element->inf_code : element->max_code,
-        .sign_shift = c.sign_shift,
+        .magnitude = (uint16_t)((1u << (element->bits - 1)) - 1),
+        .shift = shift,
+        .sign_shift = 16 - element->bits,
+        .not_nan = element->specials == MX_SPECIALS_ALLONES ? (uint16_t)(element->max_code << shift) : 0x7C00,
+        .rescale = ldexpf(1, 15 - element->bias),
     };
     return true;
 }

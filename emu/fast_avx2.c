@@ -9,15 +9,22 @@
 #define LANES    8
 typedef __m256i vi;
 
-#define PS(a)         _mm256_castsi256_ps(a)
-#define PI(a)         _mm256_castps_si256(a)
-#define M256(p)       ((__m256i *)(void *)(p))
-#define v_set1(n)     _mm256_set1_epi32((int)(n))
-#define v_load(p)     _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define v_load_u16(p) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
-#define v_load_u8(p)  _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
-#define v_load_f16(p) PI(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p))))
-#define v_set1w(n)    _mm256_set1_epi16((short)(n))
+#define PS(a)                    _mm256_castsi256_ps(a)
+#define PI(a)                    _mm256_castps_si256(a)
+#define M256(p)                  ((__m256i *)(void *)(p))
+#define v_set1(n)                _mm256_set1_epi32((int)(n))
+#define v_load(p)                _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define v_load_u16(p)            _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define v_load_f16(p)            PI(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p))))
+#define v_load_u8(p)             _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define v_sll16(a, n)            _mm256_sll_epi16(a, _mm_cvtsi32_si128(n))
+#define v_where_gt16(a, b, x, y) _mm256_blendv_epi8(y, x, _mm256_cmpgt_epi16(a, b))
+#define v_half_0(a)              PI(_mm256_cvtph_ps(_mm256_castsi256_si128(a)))
+#define v_half_1(a)              PI(_mm256_cvtph_ps(_mm256_extracti128_si256(a, 1)))
+#define v_narrow(a, b)           _mm256_permute4x64_epi64(_mm256_packus_epi32(a, b), 0xD8)
+#define F16(a)                   _mm256_cvtps_ph(PS(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define v_to_f16(a, b)           _mm256_set_m128i(F16(b), F16(a))
+#define v_set1w(n)               _mm256_set1_epi16((short)(n))
 #define v_f16_lanes(a)                                                                                       \
     PI(_mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0x08))))
 #define v_sub16(a, b)          _mm256_sub_epi16(a, b)
@@ -38,7 +45,6 @@ typedef __m256i vi;
 #define v_add_f(a, b)          PI(_mm256_add_ps(PS(a), PS(b)))
 #define v_mul_f(a, b)          PI(_mm256_mul_ps(PS(a), PS(b)))
 #define v_div_f(a, b)          PI(_mm256_div_ps(PS(a), PS(b)))
-#define v_cvt_f(a)             PI(_mm256_cvtepi32_ps(a))
 #define v_store(p, a)          _mm256_storeu_si256(M256(p), a)
 
 static inline __attribute__((always_inline)) uint32_t v_reduce_max(vi a)
@@ -56,23 +62,6 @@ static inline __attribute__((always_inline)) void v_store_maybe(uint32_t *p, vi 
     else
         v_store(p, a);
 }
-
-static inline __attribute__((always_inline)) void store_half(uint16_t *p, __m128i a, bool stream)
-{
-    if (stream)
-        _mm_stream_si128((__m128i *)(void *)p, a);
-    else
-        _mm_storeu_si128((__m128i *)(void *)p, a);
-}
-
-static inline __attribute__((always_inline)) void v_store_16(uint16_t *p, vi a, bool stream)
-{
-    vi words = _mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0x08);
-    store_half(p, _mm256_castsi256_si128(words), stream);
-}
-
-#define v_store_f16(p, a, stream)                                                                            \
-    store_half(p, _mm256_cvtps_ph(PS(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), stream)
 
 /* Packs work inside each 128-bit half; one permutation of 32-bit words undoes two levels of them. */
 static inline __attribute__((always_inline)) vi v_in_order(vi bytes)

@@ -9,13 +9,21 @@
 #define LANES    16
 typedef __m512i vi;
 
-#define PS(a)                  _mm512_castsi512_ps(a)
-#define PI(a)                  _mm512_castps_si512(a)
-#define v_set1(n)              _mm512_set1_epi32((int)(n))
-#define v_load(p)              _mm512_loadu_si512(p)
-#define v_load_u16(p)          _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#define v_load_u8(p)           _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
-#define v_load_f16(p)          PI(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p))))
+#define PS(a)                    _mm512_castsi512_ps(a)
+#define PI(a)                    _mm512_castps_si512(a)
+#define v_set1(n)                _mm512_set1_epi32((int)(n))
+#define v_load(p)                _mm512_loadu_si512(p)
+#define v_load_u16(p)            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define v_load_f16(p)            PI(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p))))
+#define v_load_u8(p)             _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define v_sll16(a, n)            _mm512_sllv_epi16(a, _mm512_set1_epi16((short)(n)))
+#define v_where_gt16(a, b, x, y) _mm512_mask_mov_epi16(y, _mm512_cmpgt_epi16_mask(a, b), x)
+#define v_half_0(a)              PI(_mm512_cvtph_ps(_mm512_castsi512_si256(a)))
+#define v_half_1(a)              PI(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(a, 1)))
+#define v_narrow(a, b)                                                                                       \
+    _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_packus_epi32(a, b))
+#define F16(a)                 _mm512_cvtps_ph(PS(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define v_to_f16(a, b)         _mm512_inserti64x4(_mm512_castsi256_si512(F16(a)), F16(b), 1)
 #define v_set1w(n)             _mm512_set1_epi16((short)(n))
 #define v_f16_lanes(a)         PI(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)))
 #define v_sub16(a, b)          _mm512_sub_epi16(a, b)
@@ -36,7 +44,6 @@ typedef __m512i vi;
 #define v_add_f(a, b)          PI(_mm512_add_ps(PS(a), PS(b)))
 #define v_mul_f(a, b)          PI(_mm512_mul_ps(PS(a), PS(b)))
 #define v_div_f(a, b)          PI(_mm512_div_ps(PS(a), PS(b)))
-#define v_cvt_f(a)             PI(_mm512_cvtepi32_ps(a))
 #define v_reduce_max(a)        _mm512_reduce_max_epu32(a)
 #define v_store(p, a)          _mm512_storeu_si512(p, a)
 
@@ -47,18 +54,6 @@ static inline __attribute__((always_inline)) void v_store_maybe(uint32_t *p, vi 
     else
         v_store(p, a);
 }
-
-static inline __attribute__((always_inline)) void store_half(uint16_t *p, __m256i a, bool stream)
-{
-    if (stream)
-        _mm256_stream_si256((__m256i *)(void *)p, a);
-    else
-        _mm256_storeu_si256((__m256i *)(void *)p, a);
-}
-
-#define v_store_16(p, a, stream) store_half(p, _mm512_cvtepi32_epi16(a), stream)
-#define v_store_f16(p, a, stream)                                                                            \
-    store_half(p, _mm512_cvtps_ph(PS(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), stream)
 
 /* Packs work inside each 128-bit quarter; one permutation of 32-bit words undoes two levels of them. */
 static inline __attribute__((always_inline)) vi v_in_order(vi bytes)

@@ -5,16 +5,21 @@
  *   ISA, ISA_NAME, LANES     the fast_isa to export; 32-bit lanes of a vector
  *   vi                       a vector of LANES uint32_t
  *   v_set1 v_set1w           broadcasts of 32 and 16 bits
- *   v_load v_load_u16 v_load_u8 v_load_f16    32-bit load; widening loads
+ *   v_load v_load_u16 v_load_f16    32-bit load; widening loads
+ *   v_load_u8                2 * LANES bytes to 16-bit lanes
  *   v_and v_or v_add v_sub v_srl v_sll v_min v_max    on 32-bit lanes, unsigned; shifts by lane
- *   v_sub16 v_min16          on 16-bit lanes
+ *   v_sub16 v_min16 v_sll16(a, n) v_where_gt16    on 16-bit lanes, signed; n one count for all
  *   v_where_gt(a, b, x, y)   lanes of x where a > b (both below 2^31), of y elsewhere
- *   v_add_f v_mul_f v_div_f v_cvt_f    the same lanes read as fp32; v_cvt_f: from integers
+ *   v_add_f v_mul_f v_div_f    the same lanes read as fp32
  *   v_pack32u v_pack32s v_pack16u v_pack16s    saturating packs inside each 128 bits; v_in_order undoes the
  *                            order that two levels of them leave
  *   v_sign_or(a, b)          a, or-ed with the top bit of each byte of b
  *   v_reduce_max v_fold      the largest lane; the largest lanes of LANES vectors, as one vector
- *   v_store v_store_maybe v_store_16 v_store_f16
+ *   v_half_0 v_half_1        fp16 in the lower and upper 16-bit lanes to fp32
+ *   v_f16_lanes              fp16 in 32-bit lanes to fp32
+ *   v_narrow(a, b)           their lanes, below 2^16, in order as 16-bit lanes
+ *   v_to_f16(a, b)           fp32 to fp16, in order
+ *   v_store v_store_maybe(p, a, stream)
  *
  * and then includes this file. Work goes in units of 4 * LANES elements, one cache line of codes for
  * AVX-512; a tail is copied into a zeroed unit, so that no load or store leaves the caller's buffers. */
@@ -263,16 +268,13 @@ static bool scale_e8m0(const fast_e8m0 *caller, size_t n, const uint32_t *amax, 
 
 /* ---- decoding --------------------------------------------------------------------------------------- */
 
-FORCE vi uncast_lanes(const fast_uncast *c, vi code)
+/* Every format here has at most as many exponent and mantissa bits as fp16, so a code moved into fp16's
+ * fields is its value times a power of two, subnormals included, and the fp16 converter does the rest. */
+FORCE vi code_to_f16(const fast_uncast *c, vi code)
 {
-    vi m = v_and(code, v_set1(c->magnitude));
-    vi sign = v_and(v_sll(code, v_set1(c->sign_shift)), v_set1(0x80000000u));
-    vi normal = v_add(v_sll(m, v_set1(c->shift)), v_set1(c->rebias));
-    vi small = v_mul_f(v_cvt_f(m), v_set1(c->quantum));
-    vi value = v_where_gt(m, v_set1(c->normal), normal, small);
-    value = v_where_gt(m, v_set1(c->finite), v_set1(INF_BITS), value);
-    value = v_where_gt(m, v_set1(c->not_nan), v_set1(0x7FC00000), value);
-    return v_or(value, sign);
+    vi m = v_sll16(v_and(code, v_set1w(c->magnitude)), c->shift);
+    vi sign = v_and(v_sll16(code, c->sign_shift), v_set1w(0x8000));
+    return v_where_gt16(m, v_set1w(c->not_nan), v_set1w(0x7E00), v_or(m, sign));
 }
 
 /* Every NaN leaves as the canonical one, sign dropped, as mx_encode() writes it. */
@@ -288,28 +290,36 @@ FORCE vi to_bf16(vi bits)
     return v_srl(v_add(v_add(bits, v_set1(0x7FFF)), odd), v_set1(16));
 }
 
-FORCE void decode_lanes(const fast_uncast *c, fast_source s, const uint8_t *codes, vi factor, bool times,
-                        void *y, size_t i, bool stream)
+/* `exact`: the factor holds the power of two of code_to_f16() too, and products are exact in any output. */
+FORCE void decode_unit(const fast_uncast *c, fast_source s, bool exact, const uint8_t *codes,
+                       const vi *factor, void *y, size_t i, bool stream)
 {
-    vi value = uncast_lanes(c, v_load_u8(codes));
-    value = canonical_nan(times ? v_mul_f(value, factor) : value);
-    if (s == FAST_F32)
-        v_store_maybe((uint32_t *)y + i, value, stream);
-    else if (s == FAST_BF16)
-        v_store_16((uint16_t *)y + i, to_bf16(value), stream);
-    else
-        v_store_f16((uint16_t *)y + i, value, stream);
+    vi half = code_to_f16(c, v_load_u8(codes + i));
+    vi value[2] = {v_half_0(half), v_half_1(half)};
+    for (int k = 0; k < 2; k++) {
+        if (!exact) value[k] = v_mul_f(value[k], v_set1(float_bits(c->rescale)));
+        value[k] = v_mul_f(value[k], factor[k]);
+        if (!exact) value[k] = canonical_nan(value[k]);
+        if (s == FAST_BF16) value[k] = exact ? v_srl(value[k], v_set1(16)) : to_bf16(value[k]);
+    }
+    if (s == FAST_F32) {
+        v_store_maybe((uint32_t *)y + i, value[0], stream);
+        v_store_maybe((uint32_t *)y + i + LANES, value[1], stream);
+    } else {
+        vi both = s == FAST_BF16 ? v_narrow(value[0], value[1]) : v_to_f16(value[0], value[1]);
+        v_store_maybe((uint32_t *)(void *)((uint16_t *)y + i), both, stream);
+    }
 }
 
-/* Whole vectors only; the number of elements done. */
-FORCE size_t decode_run(const fast_uncast *caller, fast_source s, const uint8_t *codes, size_t n,
-                        const float *factor, int log2_block, void *y, bool stream)
+/* Whole units of 2 * LANES only; the number of elements done. */
+FORCE size_t decode_run(const fast_decode *caller, fast_source s, bool exact, const uint8_t *codes, size_t n,
+                        const float *factor, int log2_block, void *y)
 {
-    const fast_uncast c = *caller;
+    const fast_decode d = *caller;
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vi f = factor ? factor_at(factor, i, log2_block) : v_set1(0);
-        decode_lanes(&c, s, codes + i, f, factor, y, i, stream);
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        vi f[2] = {factor_at(factor, i, log2_block), factor_at(factor, i + LANES, log2_block)};
+        decode_unit(&d.cast, s, exact, codes, f, y, i, d.stream);
     }
     return i;
 }
@@ -409,31 +419,35 @@ static void encode(const fast_encode *e, const void *x, size_t n, const float *f
     }
 }
 
-static size_t decode_vectors(const fast_uncast *c, fast_source s, const uint8_t *codes, size_t n,
-                             const float *factor, int log2_block, void *y, bool stream)
+static size_t decode_units(const fast_decode *d, const uint8_t *codes, size_t n, const float *factor,
+                           int log2_block, void *y)
 {
     size_t done = 0;
-#define CALL(S) done = decode_run(c, S, codes, n, factor, log2_block, y, stream)
-    BY_SOURCE(s, CALL)
+#define RUN(S, EXACT) (done = decode_run(d, S, EXACT, codes, n, factor, log2_block, y))
+#define CALL(S)       d->exact ? RUN(S, true) : RUN(S, false)
+    BY_SOURCE(d->to, CALL)
+#undef RUN
 #undef CALL
     return done;
 }
 
-static void decode(const fast_uncast *c, fast_source s, const uint8_t *codes, size_t n, const float *factor,
-                   size_t block, void *y, bool stream)
+static void decode(const fast_decode *d, const uint8_t *codes, size_t n, const float *factor, size_t block,
+                   void *y)
 {
-    int log2_block = factor ? __builtin_ctzll(block) : 0;
+    int log2_block = __builtin_ctzll(block);
     bool narrow = log2_block > 0 && block < LANES;
-    size_t i = narrow ? 0 : decode_vectors(c, s, codes, n, factor, log2_block, y, stream);
+    size_t i = narrow ? 0 : decode_units(d, codes, n, factor, log2_block, y), bytes = source_bytes(d->to);
+    fast_decode unit = *d;
+    unit.stream = false;
     for (; i < n; i += UNIT) {
         size_t left = n - i < UNIT ? n - i : UNIT;
         uint8_t in[UNIT] = {0};
         float own[UNIT];
         uint32_t values[UNIT];
         memcpy(in, codes + i, left);
-        if (factor) unit_factors(factor, i, left, log2_block, own);
-        decode_vectors(c, s, in, UNIT, factor ? own : NULL, 0, values, false);
-        memcpy((char *)y + i * source_bytes(s), values, left * source_bytes(s));
+        unit_factors(factor, i, left, log2_block, own);
+        decode_units(&unit, in, UNIT, own, 0, values);
+        memcpy((char *)y + i * bytes, values, left * bytes);
     }
 }
 

@@ -26,16 +26,12 @@ typedef struct fast_cast {
     uint32_t nan_code;   /* NaN of either sign becomes this */
 } fast_cast;
 
-/* Constants of decoding one signed format to fp32. */
+/* Constants of decoding one signed format through fp16. */
 typedef struct fast_uncast {
-    uint32_t magnitude; /* mask of the magnitude bits */
-    uint32_t shift;     /* 23 - mantissa bits */
-    uint32_t rebias;    /* (127 - bias) << 23 */
-    uint32_t normal;    /* smallest magnitude code of a normal value, less 1 */
-    uint32_t quantum;   /* fp32 bits of the smallest positive value */
-    uint32_t finite;    /* largest finite magnitude code: above lies Inf ... */
-    uint32_t not_nan;   /* ... and above this, NaN */
-    uint32_t sign_shift;
+    uint16_t magnitude;    /* mask of a code's magnitude bits */
+    uint16_t not_nan;      /* magnitudes above this, in fp16's place, are NaN */
+    int shift, sign_shift; /* from a code's fields to fp16's */
+    float rescale;         /* 2^(15 - bias): from what fp16 reads to the value */
 } fast_uncast;
 
 /* One fp32 operation, or none: of an element and its block's factor, of amax and a constant. */
@@ -74,6 +70,14 @@ typedef struct fast_encode {
     size_t ahead; /* bytes of input from here to what is needed next, to be fetched meanwhile; 0: nothing */
 } fast_encode;
 
+/* How codes become values. */
+typedef struct fast_decode {
+    fast_uncast cast;
+    fast_source to;
+    bool exact; /* a promise: factors are times cast.rescale already, and no product is rounded or infinite */
+    bool stream; /* write around the cache; the output is aligned to 64 bytes */
+} fast_decode;
+
 typedef struct fast_isa {
     const char *name;
     bool (*present)(void); /* does this CPU, under this kernel, run it? */
@@ -89,10 +93,9 @@ typedef struct fast_isa {
     /* out[i] = cast(x[i] op factor[i / block]), block a power of two. */
     void (*encode)(const fast_encode *e, const void *x, size_t n, const float *factor, size_t block,
                    uint8_t *out);
-    /* y[i] = code[i] * factor[i / block], rounded once; exact products are the caller's business when
-     * `s` is narrower than fp32. `factor` NULL: the bare values. */
-    void (*decode)(const fast_uncast *c, fast_source s, const uint8_t *codes, size_t n, const float *factor,
-                   size_t block, void *y, bool stream);
+    /* y[i] = code[i] * factor[i / block], rounded once to fp32, and again to a narrower output. */
+    void (*decode)(const fast_decode *d, const uint8_t *codes, size_t n, const float *factor, size_t block,
+                   void *y);
     /* out[i] = codes[2i] in the low nibble, codes[2i + 1] in the high one; an odd last code stands alone. */
     void (*pack_nibbles)(const uint8_t *codes, size_t n, uint8_t *out);
     void (*finish)(void); /* orders streamed stores before whatever the thread does next */

@@ -175,7 +175,14 @@ float mx_fast_amax(const fast_isa *isa, mx_amax_nan nan, const mx_matrix *x, int
 
 /* ---- reading back ----------------------------------------------------------------------------------- */
 
-/* Values of the scales of n blocks of grid row `at`. */
+typedef struct reading {
+    int64_t cols, pitch, block_rows, block_cols, grid_cols;
+    void *y;
+    bool stream;
+    float values[256]; /* of e8m0 bytes */
+} reading;
+
+/* Values of n scales from the one at `at`. */
 static void read_scales(const mx_recipe *r, const void *scales, size_t at, size_t n, const float *values,
                         float *factor)
 {
@@ -187,31 +194,53 @@ static void read_scales(const mx_recipe *r, const void *scales, size_t at, size_
         factor[i] = values[((const uint8_t *)scales)[at + i]];
 }
 
+/* Powers of two far from the ends leave every product exact, in fp32 and bf16 alike: then the format's own
+ * power joins them. fp16 is rounded by its converter in any case. */
+static bool make_exact(const fast_reader *p, size_t n, float *factor)
+{
+    const mx_recipe *r = p->recipe;
+    bool middling = true;
+    if (r->scale && r->scale->kind != MX_KIND_EXPONENT) return false;
+    for (size_t i = 0; i < n; i++)
+        middling &= factor[i] >= 0x1p-100f && factor[i] <= 0x1p100f;
+    for (size_t i = 0; middling && i < n; i++)
+        factor[i] *= p->uncast.rescale;
+    return middling;
+}
+
+static void read_tile(const fast_isa *isa, const fast_reader *p, const mx_quantized *q, const reading *t,
+                      int64_t row, int64_t c)
+{
+    const mx_recipe *r = p->recipe;
+    int64_t n = t->cols - c < FAST_CHUNK ? t->cols - c : FAST_CHUNK;
+    size_t blocks = (size_t)((n - 1) / t->block_cols + 1);
+    size_t at = (size_t)(row / t->block_rows * t->grid_cols + c / t->block_cols);
+    float factor[FAST_CHUNK] = {1};
+    char *out = (char *)t->y + (row * t->pitch + c) * (p->to->bits / 8);
+    if (r->scale) read_scales(r, q->scales, at, blocks, t->values, factor);
+    fast_decode d = {.cast = p->uncast, .to = mx_fast_source(p->to)};
+    d.exact = make_exact(p, blocks, factor);
+    d.stream = t->stream && (uintptr_t)out % 64 == 0;
+    isa->decode(&d, q->codes + row * t->cols + c, (size_t)n, factor, (size_t)t->block_cols, out);
+}
+
 void mx_fast_read(const fast_isa *isa, const fast_reader *p, const mx_quantized *q, int64_t rows,
                   int64_t cols, void *y, int64_t pitch, int threads)
 {
-    const mx_recipe *r = p->recipe;
     if (rows <= 0 || cols <= 0) return;
-    int64_t bytes = p->to->bits / 8, block_rows = r->scale ? r->block_rows : 1;
-    int64_t block = r->scale ? r->block_cols : FAST_CHUNK;
-    int64_t across = (cols - 1) / FAST_CHUNK + 1, grid_cols = (cols - 1) / block + 1;
-    bool big = cols >= STREAM_FROM / rows;
-    float values[256];
+    const mx_recipe *r = p->recipe;
+    reading t = {.cols = cols, .pitch = pitch, .block_rows = 1, .block_cols = FAST_CHUNK, .y = y};
+    if (r->scale) t.block_rows = r->block_rows, t.block_cols = r->block_cols;
+    t.grid_cols = (cols - 1) / t.block_cols + 1;
+    t.stream = cols >= STREAM_FROM / rows;
     for (uint32_t i = 0; i < 256; i++)
-        values[i] = (float)mx_scale_value(r, i);
+        t.values[i] = (float)mx_scale_value(r, i);
+    int64_t across = (cols - 1) / FAST_CHUNK + 1;
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
-        for (int64_t t = 0; t < across * rows; t++) {
-            int64_t row = t / across, c = t % across * FAST_CHUNK;
-            int64_t n = cols - c < FAST_CHUNK ? cols - c : FAST_CHUNK;
-            float factor[FAST_CHUNK];
-            char *out = (char *)y + (row * pitch + c) * bytes;
-            size_t at = (size_t)(row / block_rows * grid_cols + c / block);
-            if (r->scale) read_scales(r, q->scales, at, (size_t)((n - 1) / block + 1), values, factor);
-            isa->decode(&p->uncast, mx_fast_source(p->to), q->codes + row * cols + c, (size_t)n,
-                        r->scale ? factor : NULL, (size_t)block, out, big && (uintptr_t)out % 64 == 0);
-        }
-        if (big) isa->finish();
+        for (int64_t k = 0; k < across * rows; k++)
+            read_tile(isa, p, q, &t, k / across, k % across * FAST_CHUNK);
+        if (t.stream) isa->finish();
     }
 }

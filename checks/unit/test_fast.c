@@ -108,18 +108,22 @@ static void check_decode(const mx_format *element, const mx_format *to, unsigned
     uint8_t codes[256];
     uint32_t words[256];
     float factor = scale == 255 ? NAN : (float)ldexp(1, (int)scale - 127);
-    fast_uncast u;
-    ck_assert(mx_fast_uncast_for(element, &u));
+    fast_decode d = {.to = mx_fast_source(to)};
+    ck_assert(mx_fast_uncast_for(element, &d.cast));
     for (unsigned i = 0; i < 256; i++)
         codes[i] = (uint8_t)i;
-    mx_fast_current()->decode(&u, mx_fast_source(to), codes, 256, &factor, 256, words, false);
-    for (unsigned i = 0; i < 256; i++) {
-        double v = mx_decode(element, i) * (double)factor;
-        mx_cast plain = MX_CAST_DEFAULT;
-        plain.overflow = MX_OVERFLOW;
-        uint32_t want = mx_encode(to, v, &plain, 0), got = fast_code_at(to, words, i);
-        ck_assert_msg(got == want, "%s %s code %02x scale %02x -> %s: %x, scalar %x", mx_fast_isa(),
-                      element->name, i, scale, to->name, got, want);
+    for (int exact = 0; exact <= (scale > 27 && scale < 227); exact++) {
+        float own = exact ? factor * d.cast.rescale : factor;
+        d.exact = exact;
+        mx_fast_current()->decode(&d, codes, 256, &own, 256, words);
+        for (unsigned i = 0; i < 256; i++) {
+            double v = mx_decode(element, i) * (double)factor;
+            mx_cast plain = MX_CAST_DEFAULT;
+            plain.overflow = MX_OVERFLOW;
+            uint32_t want = mx_encode(to, v, &plain, 0), got = fast_code_at(to, words, i);
+            ck_assert_msg(got == want, "%s %s code %02x scale %02x -> %s: %x, scalar %x", mx_fast_isa(),
+                          element->name, i, scale, to->name, got, want);
+        }
     }
 }
 

@@ -123,7 +123,7 @@ static void check_matrix(const mx_recipe *r, const matrix *m, const char *what)
     result want = room(r, m->x.rows, m->x.cols);
     ck_assert_int_eq(mx_quantize_scalar(r, &m->x, NULL, &want.q, NULL), MX_OK);
     for (int i = 0; fast_isas[i]; i++)
-        for (int threads = 1; threads <= 4; threads += 3) {
+        for (int threads = 1; threads <= 3; threads += 2) {
             if (!mx_fast_select(fast_isas[i]->name)) continue;
             result got = room(r, m->x.rows, m->x.cols);
             mx_quantize_options options = {.threads = threads};
@@ -160,7 +160,7 @@ START_TEST(every_recipe_with_a_fast_path)
         for (int s = 0; s < 3; s++) {
             const mx_recipe *r = mx_recipe_at(i);
             const mx_format *f = mx_format_find(sources[s]);
-            if (!mx_fast_supports(r, f)) continue;
+            if ((s && i % 2 != (size_t)s - 1) || !mx_fast_supports(r, f)) continue; /* f32, and one more */
             int64_t rows = 3 * (r->block_rows ? r->block_rows : 1) - 1;
             int64_t cols = (r->block_rows > 32  ? 4
                             : r->block_rows > 1 ? 70
@@ -188,8 +188,8 @@ START_TEST(every_threshold_of_every_rule)
     for (int s = 0; s < 3; s++) {
         const mx_format *f = mx_format_find(sources[s]);
         if (!mx_fast_supports(r, f)) continue;
-        int64_t blocks = s ? 600 : 255 * N_EDGES, across = r->block_rows > 1 ? 90 : 60;
-        if (r->block_rows == 32 && r->block_cols == 32) blocks /= 8;
+        int64_t blocks = s ? 300 : 255 * N_EDGES, across = r->block_rows > 1 ? 90 : 60;
+        if (r->block_rows == 32 && r->block_cols == 32) blocks /= 16;
         check_shape(r, f, (blocks / across + 1) * r->block_rows, across * r->block_cols, 0, 0, 1);
     }
 }
@@ -244,7 +244,7 @@ START_TEST(every_recipe_reads_back_alike)
             const mx_recipe *r = mx_recipe_at(i);
             const mx_format *to = mx_format_find(sources[s]);
             ck_assert(mx_fast_select(NULL));
-            if (mx_fast_reads(r, to)) check_reading(r, to, 7, 1024 + 77);
+            if (i % 3 == (size_t)s && mx_fast_reads(r, to)) check_reading(r, to, 3, 1024 + 77);
         }
 }
 END_TEST
