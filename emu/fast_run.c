@@ -12,6 +12,7 @@ enum {
     INF_BITS = 0x7F800000,
     TALL_CHUNK = 512,     /* columns at a time where blocks span rows: 32 rows of fp32 are 64 KiB */
     FETCH_AHEAD = 4096,   /* bytes of a row: measured with `make bench`, 2 to 8 KiB are alike */
+    GRAIN = 1 << 15,      /* elements that are worth a thread */
     STREAM_FROM = 1 << 22 /* outputs of 4 MiB and more are written around the cache */
 };
 
@@ -31,6 +32,13 @@ typedef struct span {
     int64_t r0, r1, c;
     size_t n;
 } span;
+
+/* A team costs more than a small matrix, above all where other work holds the cores. */
+static int team(int threads, int64_t rows, int64_t cols)
+{
+    int64_t most = 1 + (rows > GRAIN || cols > GRAIN ? INT32_MAX / 2 : rows * cols / GRAIN);
+    return threads < most ? threads : (int)most;
+}
 
 fast_source mx_fast_source(const mx_format *f)
 {
@@ -149,7 +157,7 @@ void mx_fast_run(const fast_isa *isa, const fast_plan *plan, const mx_matrix *x,
     w.chunk = plan->block_rows > 1 && plan->block_cols < TALL_CHUNK ? TALL_CHUNK : FAST_CHUNK;
     w.stream = x->cols >= STREAM_FROM / x->rows;
     int64_t across = (x->cols - 1) / w.chunk + 1, down = (x->rows - 1) / plan->block_rows + 1;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team(threads, x->rows, x->cols))
     {
 #pragma omp for schedule(static)
         for (int64_t t = 0; t < across * down; t++)
@@ -163,7 +171,7 @@ float mx_fast_amax(const fast_isa *isa, mx_amax_nan nan, const mx_matrix *x, int
     fast_source source = mx_fast_source(x->format);
     uint32_t top = 0;
     if (x->rows <= 0 || x->cols <= 0) return 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : top)
+#pragma omp parallel for schedule(static) num_threads(team(threads, x->rows, x->cols)) reduction(max : top)
     for (int64_t r = 0; r < x->rows; r++) {
         uint32_t m;
         isa->amax_row(source, row_at(x, r, 0), (size_t)x->cols, (size_t)x->cols, nan == MX_AMAX_IGNORE, &m);
@@ -236,7 +244,7 @@ void mx_fast_read(const fast_isa *isa, const fast_reader *p, const mx_quantized 
     for (uint32_t i = 0; i < 256; i++)
         t.values[i] = (float)mx_scale_value(r, i);
     int64_t across = (cols - 1) / FAST_CHUNK + 1;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team(threads, rows, cols))
     {
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < across * rows; k++)
