@@ -146,7 +146,10 @@ static bool make_workspace(workspace *w, const plan *q)
 
 static float acc_value(const plan *q, uint32_t acc)
 {
-    return (float)mx_decode(mx_model_format(q->p->model), acc);
+    float x;
+    if (q->p->model->output == MX_OUT_F16_RNE) return (float)mx_decode(mx_model_format(q->p->model), acc);
+    memcpy(&x, &acc, sizeof x);
+    return x;
 }
 
 static float c_value(const mx_product *p, int64_t row, int64_t col)
@@ -184,16 +187,28 @@ static void load_factors(const plan *q, workspace *w, tile t, int64_t k)
     mx_load_factors(&q->p->b, t.col, t.cols, k, w->fb);
 }
 
+/* x * scale, split into a finished factor and the one that an FFMA may take. */
+static float promoted_scale(mx_scale_order order, float fa, float fb, float *x)
+{
+    switch (order) {
+    case MX_SCALE_AB: return fa * fb;
+    case MX_SCALE_A_B: *x *= fa; return fb;
+    case MX_SCALE_B_A: *x *= fb; return fa;
+    }
+    return 1;
+}
+
 static void promote(const plan *q, workspace *w, tile t, int64_t k)
 {
+    const mx_schedule *s = &q->p->schedule;
     bool scaled = q->place == MX_PLACE_PROMOTION;
     if (scaled) load_factors(q, w, t, k);
     for (int64_t i = 0; i < t.rows; i++)
         for (int64_t j = 0; j < t.cols; j++) {
-            float x = acc_value(q, w->acc[i * q->tile + j]), scale = scaled ? w->fa[i] * w->fb[j] : 1;
+            float x = acc_value(q, w->acc[i * q->tile + j]), scale = 1;
             float *sum = &w->sum[i * q->tile + j];
-            if (scaled && !q->p->schedule.ffma) x *= scale;
-            *sum = q->p->schedule.ffma ? fmaf(x, scale, *sum) : *sum + x;
+            if (scaled) scale = promoted_scale(s->scale_order, w->fa[i], w->fb[j], &x);
+            *sum = s->ffma ? fmaf(x, scale, *sum) : scaled ? *sum + x * scale : *sum + x;
         }
 }
 
@@ -287,6 +302,7 @@ mx_status mx_gemm(const mx_product *p, mx_error *e)
     while (q.tile > 4 * PLAIN_TILE && (q.m / q.tile + 1) * (q.n / q.tile + 1) < 2 * threads)
         q.tile /= 2;
     int64_t down = (q.m + q.tile - 1) / q.tile, across = (q.n + q.tile - 1) / q.tile;
+    if (threads > down * across) threads = (int)(down * across);
     bool failed = false;
 #pragma omp parallel num_threads(threads)
     {

@@ -19,6 +19,7 @@ static uint32_t load_code(const mx_format *f, const void *data, int64_t at)
 
 float mx_load_value(const mx_format *f, const void *data, int64_t at)
 {
+    if (f->bits == 32) return ((const float *)data)[at];
     return (float)mx_decode(f, load_code(f, data, at));
 }
 

@@ -1,11 +1,213 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which fast chain this CPU and model allow. */
-#include "gemm_tile.h"
+ * Chains over tiles on vectors: what qualifies, packing, and what goes back to the scalar code. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fast.h"
+#include "model_fast.h"
+
+enum { MAX_WIDTH = 32, MAX_ROWS = 256, MAX_LANES = 256 };
+
+/* ---- what qualifies ---------------------------------------------------------------------------------- */
+
+static const struct isa {
+    const char *name;
+    mx_fast_kernel kernel;
+    int width;
+} isas[] = {{"avx512", mx_fast_chain_avx512, 32}, {"avx2", mx_fast_chain_avx2, 16}};
+
+/* What fast.h settled on for this CPU and run; NULL: the scalar code. */
+static const struct isa *choose(void)
+{
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
+        if (!strcmp(isas[i].name, mx_fast_isa())) return &isas[i];
+    return NULL;
+}
+
+static bool make_rule(const mx_model *m, mx_fast_rule *rule)
+{
+    bool f32 = m->output == MX_OUT_F32_RZ || m->output == MX_OUT_E8M13_RZ;
+    if (m->kind != MX_MODEL_FUSED || !f32 || m->cut != MX_CUT_ZERO || m->normalise) return false;
+    if (m->fraction < 13 || m->fraction > 25 || m->late_c != m->pair_interleave) return false;
+    if (MAX_LANES % m->k || m->k % m->lanes || (m->pair_interleave && m->k != 2 * m->lanes)) return false;
+    *rule = (mx_fast_rule){.lanes = m->lanes, .fraction = m->fraction, .part = m->lanes};
+    rule->e8m13 = m->output == MX_OUT_E8M13_RZ;
+    rule->late_c = m->late_c;
+    /* Each product is below 2^(F + 2), C below 2^(F + 1). */
+    int64_t bound = ((int64_t)m->lanes * 4 + 2) << m->fraction;
+    if (bound >= (int64_t)1 << 31) rule->part = 8;
+    return m->lanes % rule->part == 0;
+}
+
+/* ---- packing ----------------------------------------------------------------------------------------- */
+
+typedef struct packed {
+    float power[512];           /* 2^(i - 256), 0 below the range of fp32 */
+    bool row_special[MAX_ROWS]; /* NaN or Inf, in elements or scales */
+    uint32_t column_special;    /* a bit per column of the group */
+    float row_value[MAX_ROWS * MAX_LANES];
+    uint32_t row_exponent[MAX_ROWS * MAX_LANES];
+    int32_t row_scale[MAX_ROWS * MAX_LANES];
+    uint32_t acc[MAX_WIDTH];
+    int32_t group_scale[MAX_LANES * MAX_WIDTH];
+    int16_t group_exponent[MAX_LANES * MAX_WIDTH];
+    float group_value[MAX_LANES * MAX_WIDTH];
+} packed;
+
+/* Where lane k goes: groups of an interleaved instruction are made contiguous. */
+static int64_t place(const mx_model *m, int64_t k)
+{
+    if (!m->pair_interleave) return k;
+    int64_t base = k / m->k * m->k, l = k % m->k;
+    return base + (l >> 1 & 1) * m->lanes + (l >> 2) * 2 + (l & 1);
+}
+
+typedef struct element {
+    float value;
+    int exponent;
+} element;
+
+static element unpack(const packed *s, const mx_format *f, uint32_t code, bool *special)
+{
+    if (f->bits == 32) code &= 0xFFFFE000u; /* a tf32 unit's view of fp32 */
+    uint32_t mask = ((uint32_t)1 << f->man_bits) - 1, man = code & mask;
+    uint32_t top = ((uint32_t)1 << f->exp_bits) - 1, field = code >> f->man_bits & top;
+    uint32_t magnitude = field << f->man_bits | man;
+    *special |= (f->specials == MX_SPECIALS_IEEE && field == top) ||
+                (f->specials == MX_SPECIALS_ALLONES && magnitude == f->nan_code);
+    if (!magnitude) return (element){0, MX_FAST_NONE};
+    int exponent = (field ? (int)field : 1) - f->bias, low = exponent - f->man_bits;
+    if (field) man |= mask + 1;
+    float value = (float)(int32_t)man * s->power[low + 256];
+    return (element){code >> (f->bits - 1) & 1 ? -value : value, exponent};
+}
+
+static void make_powers(packed *s)
+{
+    for (int i = 0; i < 512; i++) {
+        int exponent = i - 256;
+        uint32_t bits = exponent > 127 || exponent < -149 ? 0
+                        : exponent < -126                 ? (uint32_t)1 << (exponent + 149)
+                                                          : (uint32_t)(exponent + 127) << 23;
+        memcpy(&s->power[i], &bits, sizeof bits);
+    }
+}
+
+/* Lanes of whole steps; those past k stay zeros. */
+static int padded_lanes(const mx_model *m, int64_t k)
+{
+    int unit = m->pair_interleave ? m->k : m->lanes;
+    return (int)((k + unit - 1) / unit * unit);
+}
+
+static int32_t scale_of(const mx_panel *p, int64_t row, int64_t lane, bool *special)
+{
+    int64_t blocks = (p->k + p->scale_block - 1) / p->scale_block;
+    uint8_t code = p->scales[row * blocks + lane / p->scale_block];
+    *special |= code == p->scale_format->nan_code;
+    return (int32_t)code - p->scale_format->bias;
+}
+
+static void pack_row(packed *s, const mx_model *m, const mx_panel *p, int64_t row)
+{
+    bool *special = &s->row_special[row];
+    float *value = s->row_value + row * MAX_LANES;
+    uint32_t *exponent = s->row_exponent + row * MAX_LANES;
+    int lanes = padded_lanes(m, p->k);
+    *special = false;
+    for (int64_t k = p->k; k < lanes; k++) {
+        value[place(m, k)] = 0;
+        exponent[place(m, k)] = (uint16_t)MX_FAST_NONE * 0x10001u;
+    }
+    for (int64_t k = 0; k < p->k; k++) {
+        element x = unpack(s, p->format, p->codes[row * p->k + k], special);
+        value[place(m, k)] = x.value;
+        exponent[place(m, k)] = (uint16_t)x.exponent * 0x10001u;
+    }
+    for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
+        s->row_scale[row * MAX_LANES + k / m->lanes] = scale_of(p, row, k, special);
+}
+
+static void pack_group(packed *s, const mx_model *m, const mx_panel *p, int64_t first, int width)
+{
+    int lanes = padded_lanes(m, p->k);
+    s->column_special = 0;
+    for (int j = 0; j < width; j++) {
+        bool special = false;
+        bool there = first + j < p->rows;
+        for (int64_t k = 0; k < lanes; k++) {
+            element x = {0, MX_FAST_NONE};
+            if (there && k < p->k) x = unpack(s, p->format, p->codes[(first + j) * p->k + k], &special);
+            s->group_value[place(m, k) * width + j] = x.value;
+            s->group_exponent[place(m, k) * width + j] = (int16_t)x.exponent;
+        }
+        for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
+            s->group_scale[k / m->lanes * width + j] = there ? scale_of(p, first + j, k, &special) : 0;
+        s->column_special |= (uint32_t)special << j;
+    }
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------- */
+
+/* One output by the scalar code. */
+static void one_output(const mx_model *m, mx_panel a, mx_panel b, int64_t i, int64_t j, uint32_t *acc)
+{
+    int64_t scales = a.scale_format ? (a.k + a.scale_block - 1) / a.scale_block : 0;
+    a.rows = b.rows = 1;
+    a.codes += i * a.k;
+    b.codes += j * b.k;
+    if (scales) {
+        a.scales += i * scales;
+        b.scales += j * scales;
+    }
+    mx_chain_tile_scalar(m, &a, &b, acc, 1, NULL);
+}
+
+static void one_row(packed *s, const struct isa *isa, const mx_model *m, const mx_fast_rule *rule,
+                    const mx_panel *a, const mx_panel *b, int64_t i, int64_t first, uint32_t *acc)
+{
+    int64_t n = b->rows - first < isa->width ? b->rows - first : isa->width;
+    uint32_t bad = s->row_special[i] ? ~0u : s->column_special, all = (uint32_t)(((uint64_t)1 << n) - 1);
+    if ((bad & all) != all) {
+        const int32_t *scale = a->scale_format ? s->row_scale + i * MAX_LANES : NULL;
+        mx_fast_row row = {s->row_value + i * MAX_LANES, s->row_exponent + i * MAX_LANES, scale};
+        mx_fast_group group = {s->group_value, s->group_exponent, s->group_scale};
+        memset(s->acc, 0, sizeof s->acc);
+        memcpy(s->acc, acc, (size_t)n * sizeof *acc);
+        bad |= isa->kernel(rule, &row, &group, padded_lanes(m, a->k) / m->lanes, s->acc);
+    }
+    for (int64_t j = 0; j < n; j++)
+        if (bad >> j & 1)
+            one_output(m, *a, *b, i, first + j, &acc[j]);
+        else
+            acc[j] = s->acc[j];
+}
+
+static void chain_tile(const mx_model *m, const mx_panel *a, const mx_panel *b, uint32_t *acc, int64_t ld,
+                       void *scratch)
+{
+    packed *s = scratch;
+    mx_fast_rule rule;
+    const struct isa *isa = choose();
+    if (!make_rule(m, &rule) || !a->k) return;
+    make_powers(s);
+    for (int64_t i = 0; i < a->rows; i++)
+        pack_row(s, m, a, i);
+    for (int64_t first = 0; first < b->rows; first += isa->width) {
+        pack_group(s, m, b, first, isa->width);
+        for (int64_t i = 0; i < a->rows; i++)
+            one_row(s, isa, m, &rule, a, b, i, first, acc + i * ld + first);
+    }
+}
 
 mx_chain_tile mx_chain_tile_fast(const mx_model *m, const mx_format *a, const mx_format *b, int64_t rows,
                                  int64_t k, size_t *scratch)
 {
-    (void)m, (void)a, (void)b, (void)rows, (void)k;
-    *scratch = 0;
-    return NULL;
+    mx_fast_rule rule;
+    *scratch = sizeof(packed);
+    /* Scaled products must stay far from the ends of fp32 before scaling: narrow formats do. */
+    if (m->scales && (a->bits > 8 || b->bits > 8)) return NULL;
+    bool plain = a->kind == MX_KIND_FLOAT && b->kind == MX_KIND_FLOAT;
+    bool ok = plain && rows <= MAX_ROWS && k <= MAX_LANES && make_rule(m, &rule) && choose();
+    return ok ? chain_tile : NULL;
 }

@@ -14,8 +14,9 @@
  *   c-first                 C starts the accumulator, instead of joining in the epilogue
  *   dequant-bf16            operands are multiplied by their scales and rounded to bf16 before the product
  *   scale-ab, scale-a-b, scale-b-a
- *                           scales that are constant along K multiply the finished sum x:
- *                           x * (a * b), (x * a) * b, (x * b) * a; default scale-ab */
+ *                           how fp32 scales multiply x, a promoted accumulator or the finished sum:
+ *                           x * (a * b), (x * a) * b, (x * b) * a; default scale-ab. promote-ffma folds the
+ *                           last factor into the FFMA: fma(x * a, b, sum) */
 #ifndef MX_SCHEDULE_H
 #define MX_SCHEDULE_H
 

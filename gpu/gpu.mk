@@ -25,4 +25,9 @@ $(BUILD)/obj/gpu/%.o: gpu/%.cu
 $(GPU_LIB): $(GPU_OBJ)
 	$(NVCC) -shared -cudart static $(GPU_ARCH) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ -ldl
 
+# The author's own check and speed test of the quantisers; needs a device.
+$(BUILD)/gpu-selftest: gpu/selftest/selftest.cu gpu/selftest/reference.h gpu/ops.h gpu/silu.cuh
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -Xcompiler -fopenmp,-ffp-contract=off -DMX_VERSION='"$(VERSION)"' $(GPU_ARCH) -cudart static -Ilib -o $@ $< -ldl -lgomp
+
 -include $(GPU_OBJ:.o=.d)

@@ -15,7 +15,15 @@
 #include <stdio.h>
 
 /* One row a file: TABLE(name) for `extern const mx_gpu_table mx_gpu_<name>`. */
-#define MX_GPU_TABLES(TABLE)
+/* clang-format off */
+#define MX_GPU_TABLES(TABLE) \
+    TABLE(dequantize)        \
+    TABLE(quantize_e4m3)     \
+    TABLE(quantize_e5m2)     \
+    TABLE(quantize_fp4)      \
+    TABLE(quantize_plain)    \
+    TABLE(swiglu)
+/* clang-format on */
 
 typedef struct mx_gpu_table {
     const mx_kernel_op *ops;

@@ -135,6 +135,33 @@ START_TEST(scalar_equals_oracle_for_every_policy)
 }
 END_TEST
 
+/* Whole domains: all 2^16 bf16 and f16 inputs, NaN and Inf among them. */
+START_TEST(scalar_equals_oracle_on_every_16_bit_input)
+{
+    const mx_format *f = mx_format_at((size_t)_i);
+    mx_oracle *o = mx_oracle_new(f);
+    static const char *const inputs[] = {"bf16", "f16"};
+    for (int rounding = MX_RNE; rounding <= MX_STOCHASTIC; rounding++)
+        for (int overflow = MX_SATURATE; overflow <= MX_OVERFLOW; overflow++)
+            for (size_t s = 0; s < 2; s++) {
+                mx_cast cast = MX_CAST_DEFAULT;
+                cast.rounding = (mx_rounding)rounding;
+                cast.overflow = (mx_overflow)overflow;
+                cast.nan = overflow == MX_OVERFLOW ? MX_NAN_SIGNED : MX_NAN_CANONICAL;
+                cast.random_bits = 8;
+                for (uint32_t bits = 0; bits < 65536; bits++) {
+                    double x = mx_decode(mx_format_find(inputs[s]), bits);
+                    uint32_t draw = bits * 2654435761u >> 16;
+                    uint32_t got = mx_encode(f, x, &cast, draw), want = mx_oracle_encode(o, &cast, x, draw);
+                    if (got != want)
+                        ck_abort_msg("%s %s overflow %d of %s %04x: scalar %x, oracle %x", f->name,
+                                     mx_rounding_name(cast.rounding), overflow, inputs[s], bits, got, want);
+                }
+            }
+    mx_oracle_free(o);
+}
+END_TEST
+
 START_TEST(every_code_decodes_alike)
 {
     for (size_t i = 0; i < mx_format_count(); i++) {
@@ -216,6 +243,7 @@ Suite *test_oracle(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, scalar_equals_oracle_at_every_boundary, 0, (int)mx_format_count());
     tcase_add_test(t, scalar_equals_oracle_for_every_policy);
+    tcase_add_loop_test(t, scalar_equals_oracle_on_every_16_bit_input, 0, (int)mx_format_count());
     tcase_add_test(t, every_code_decodes_alike);
     tcase_add_test(t, oracle_equals_mpfrs_own_rounding);
     tcase_add_test(t, scalar_and_oracle_equal_recorded_hardware_at_every_step);

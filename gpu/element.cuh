@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * element.cuh - sources and codes: eight consecutive elements in registers, their magnitudes, their values,
+ * and how a pair of scaled values becomes a pair of codes. */
+#ifndef MX_GPU_ELEMENT_CUH
+#define MX_GPU_ELEMENT_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+namespace mx
+{
+
+/* ---- sources ------------------------------------------------------------------------------------- */
+
+constexpr int CHUNK = 8; /* elements that a thread takes from one row: 16 bytes of bf16 */
+
+template <class In> struct Chunk;
+template <> struct Chunk<__nv_bfloat16> {
+    uint32_t w[4];
+};
+template <> struct Chunk<__half> {
+    uint32_t w[4];
+};
+template <> struct Chunk<float> {
+    uint32_t w[8];
+};
+
+template <class In> constexpr bool PACKED = sizeof(In) == 2; /* two elements to a word */
+
+/* Streaming read: every element is read once, so L1 need not keep it. */
+__device__ __forceinline__ uint4 load_16(const void *p)
+{
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p));
+    return v;
+}
+
+/* Eight elements at p, 16-byte aligned. */
+template <class In> __device__ __forceinline__ Chunk<In> load_chunk(const In *p)
+{
+    Chunk<In> c;
+#pragma unroll
+    for (int i = 0; i < (int)sizeof c.w / 16; i++) {
+        uint4 v = load_16((const uint4 *)p + i);
+        c.w[4 * i] = v.x, c.w[4 * i + 1] = v.y, c.w[4 * i + 2] = v.z, c.w[4 * i + 3] = v.w;
+    }
+    return c;
+}
+
+template <class In> __device__ __forceinline__ uint32_t bits(In v);
+template <> __device__ __forceinline__ uint32_t bits(__nv_bfloat16 v) { return __bfloat16_as_ushort(v); }
+template <> __device__ __forceinline__ uint32_t bits(__half v) { return __half_as_ushort(v); }
+template <> __device__ __forceinline__ uint32_t bits(float v) { return __float_as_uint(v); }
+
+/* The first n of eight elements at p, of any alignment; the others are zero, which no amax sees. */
+template <class In> __device__ __forceinline__ Chunk<In> load_chunk_part(const In *p, int64_t n)
+{
+    Chunk<In> c;
+#pragma unroll
+    for (int k = 0; k < CHUNK; k++) {
+        uint32_t v = k < n ? bits<In>(p[k]) : 0;
+        if (!PACKED<In>)
+            c.w[k] = v;
+        else if (k % 2 == 0)
+            c.w[k / 2] = v;
+        else
+            c.w[k / 2] |= v << 16;
+    }
+    return c;
+}
+
+/* The value of a bit pattern of In. */
+template <class In> __device__ __forceinline__ float value(uint32_t b);
+template <> __device__ __forceinline__ float value<float>(uint32_t b) { return __uint_as_float(b); }
+template <> __device__ __forceinline__ float value<__nv_bfloat16>(uint32_t b)
+{
+    return __uint_as_float(b << 16);
+}
+template <> __device__ __forceinline__ float value<__half>(uint32_t b)
+{
+    return __half2float(__ushort_as_half((unsigned short)b));
+}
+
+/* Element k of a chunk; k is a constant once loops are unrolled. */
+template <class In> __device__ __forceinline__ float element(const Chunk<In> &c, int k)
+{
+    if (!PACKED<In>) return value<In>(c.w[k]);
+    uint32_t w = c.w[k / 2];
+    if (sizeof(In) == 2 && bits<In>(In(1.0f)) == 0x3F80) /* bf16: the upper half of a float already */
+        return __uint_as_float(k % 2 ? w & 0xFFFF0000u : w << 16);
+    return value<In>(k % 2 ? w >> 16 : w & 0xFFFFu);
+}
+
+/* Round to In, two neighbours of a chunk at a time. */
+template <class In> __device__ __forceinline__ void put_pair(Chunk<In> &c, int k, float lo, float hi);
+template <> __device__ __forceinline__ void put_pair(Chunk<__nv_bfloat16> &c, int k, float lo, float hi)
+{
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(c.w[k / 2]) : "f"(hi), "f"(lo));
+}
+template <> __device__ __forceinline__ void put_pair(Chunk<__half> &c, int k, float lo, float hi)
+{
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(c.w[k / 2]) : "f"(hi), "f"(lo));
+}
+template <> __device__ __forceinline__ void put_pair(Chunk<float> &c, int k, float lo, float hi)
+{
+    c.w[k] = __float_as_uint(lo), c.w[k + 1] = __float_as_uint(hi);
+}
+
+/* ---- magnitudes: unsigned integers that order as the values do, with NaN above all ------------------- */
+
+template <class In> constexpr uint32_t MAGNITUDE = PACKED<In> ? 0x7FFF7FFFu : 0x7FFFFFFFu;
+template <class In> constexpr uint32_t INF_BITS = 0x7F800000u;
+template <> constexpr uint32_t INF_BITS<__nv_bfloat16> = 0x7F80u;
+template <> constexpr uint32_t INF_BITS<__half> = 0x7C00u;
+
+/* Larger magnitude of each element of a word. */
+template <class In> __device__ __forceinline__ uint32_t larger(uint32_t a, uint32_t b)
+{
+    return PACKED<In> ? __vmaxu2(a, b) : max(a, b);
+}
+
+/* Magnitudes of word w of a chunk. DROP: those of NaN become zero. */
+template <class In, bool DROP> __device__ __forceinline__ uint32_t magnitude(uint32_t w)
+{
+    uint32_t m = w & MAGNITUDE<In>;
+    if (!DROP) return m;
+    if (!PACKED<In>) return m > INF_BITS<In> ? 0 : m;
+    uint32_t lo = m & 0xFFFFu, hi = m >> 16;
+    return (lo > INF_BITS<In> ? 0 : lo) | (hi > INF_BITS<In> ? 0 : hi << 16);
+}
+
+/* ---- codes: two scaled values to two codes, lower element in the lower bits -------------------------- */
+
+struct E4M3 {
+    static constexpr int BITS = 8, EMAX = 8;
+    static constexpr float MAX = 448;
+    static __device__ __forceinline__ uint32_t pair(float lo, float hi)
+    {
+        uint16_t v;
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(v) : "f"(hi), "f"(lo));
+        return v;
+    }
+};
+
+struct E5M2 {
+    static constexpr int BITS = 8, EMAX = 15;
+    static constexpr float MAX = 57344;
+    static __device__ __forceinline__ uint32_t pair(float lo, float hi)
+    {
+        uint16_t v;
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(v) : "f"(hi), "f"(lo));
+        return v;
+    }
+};
+
+/* Hopper has no conversion to e2m1. Below 1 the codes are the multiples of 1/2, so that rounding 2|x| to an
+ * integer gives the code; from 1 on, one mantissa bit is kept, rounded to nearest even by adding to the
+ * bits. Saturates at 6; NaN of either sign becomes +6, as in CUDA's own conversion. */
+struct E2M1 {
+    static constexpr int BITS = 4, EMAX = 2;
+    static constexpr float MAX = 6;
+    static __device__ __forceinline__ uint32_t code(float x)
+    {
+        float a = fminf(fabsf(x), 6.0f); /* NaN: 6 */
+        uint32_t b = __float_as_uint(a), sign = x < 0 || __float_as_uint(x) == 0x80000000u ? 8 : 0;
+        uint32_t small = (uint32_t)__float2int_rn(a + a);
+        uint32_t large = ((b + 0x1FFFFFu + (b >> 22 & 1)) >> 22) - 252;
+        return (a < 1.0f ? small : large) | sign;
+    }
+    static __device__ __forceinline__ uint32_t pair(float lo, float hi) { return code(lo) | code(hi) << 4; }
+};
+
+/* Eight codes of one chunk: 8 bytes, or 4 for a 4-bit format. */
+template <class Out> struct Codes {
+    uint32_t w[Out::BITS / 4];
+};
+
+/* Encode eight values, get(k) times multiply(k). */
+template <class Out, class Get, class Multiplier>
+__device__ __forceinline__ Codes<Out> encode(Get get, Multiplier multiply)
+{
+    constexpr int PER_WORD = 32 / Out::BITS;
+    Codes<Out> c;
+#pragma unroll
+    for (int i = 0; i < Out::BITS / 4; i++) {
+        c.w[i] = 0;
+#pragma unroll
+        for (int k = 0; k < PER_WORD; k += 2) {
+            int e = i * PER_WORD + k;
+            c.w[i] |= Out::pair(__fmul_rn(get(e), multiply(e)), __fmul_rn(get(e + 1), multiply(e + 1)))
+                      << k * Out::BITS;
+        }
+    }
+    return c;
+}
+
+} // namespace mx
+#endif
