@@ -191,7 +191,8 @@ struct mx_recipe {
 
     /* 3, 4: f32 */
     mx_f32_scale f32_scale;
-    mx_precision f32_precision; /* of the quotient; the result is then rounded to fp32 */
+    mx_precision
+        f32_precision; /* of the quotient, then rounded to fp32; F64 gives F32's bits (53 >= 2*24 + 2) */
     mx_f32_pow2 f32_pow2;
     bool f32_degenerate_one; /* zero, infinite or NaN amax: e = 1; an infinite e: the input format's max */
 

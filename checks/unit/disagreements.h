@@ -74,7 +74,7 @@
  "mxfp8-ao-rceil mxfp8-ao-floor: FF/7F 7F 7F; "
  "mxfp8-te mxfp8-ao-rceil-old mxfp8-gfloat-f32 mxfp8-cutlass: FE/7E 00 FE; "
  "mxfp8-ao-floor-old: F7/7E 00 FE; "
- "mxfp8-fi: FE/7E 00 7E; "
+ "mxfp8-fi mxfp8-fi-cute: FE/7E 00 7E; "
  "mxfp8-triton-up mxfp8-aiter: FF/7F 00 7F; "
  "mxfp8-vllm-ue8m0: FF/FE 00 FE; "
  "mxfp8-dg: FE/7F 00"},
@@ -155,16 +155,17 @@
  "mxfp4-ggml: 84/6; "
  "mxfp4-floor: 83/7"},
 {"D28", "f32", "0", "3FE00000", "0",
- "mxfp4-ao-even mxfp4-quark mxfp4-aiter-triton mxfp4-aiter-even mxfp4: 7E/6; "
- "mxfp4-mslk-even mxfp4-floor: 7D/7"},
+ "mxfp4-mslk-ceil mxfp4-fbgemm-old mxfp4-ao-even mxfp4-quark mxfp4-aiter-triton mxfp4-aiter-even mxfp4: 7E/6; "
+ "mxfp4-mslk-even mxfp4-mslk-floor mxfp4-floor: 7D/7"},
 {"D30", "f32", "0", "3FC00000", "0",
  "mxfp4-ggml-cuda: 7E/5; "
  "mxfp4-ggml mxfp4-floor mxfp4: 7D/7"},
 
 /* The UE8M0 path of an NVFP4 kernel cuts the exponent off: amax 5 clips. Global 2688 makes S = 1. */
 {"D29", "f32", "45280000", "40A00000", "0",
- "mxfp4-vllm: 7E/7; "
- "mxfp4-floor mxfp4: 7F/6"},
+ "mxfp4-vllm mxfp4-quark-down mxfp4-triton-dn-old: 7E/7; "
+ "mxfp4-quark mxfp4-quark-up mxfp4-triton-up-old: 7F/7; "
+ "mxfp4-floor mxfp4 mxfp4-triton-up mxfp4-triton-dn: 7F/6"},
 
 /* NVFP4: the order of divisions. */
 {"D32", "bf16", "3C02", "3743", "0",
@@ -192,3 +193,17 @@
  "nvfp4-vllm: 00/0 8 0 0 8; "
  "nvfp4-ao: 08/0 8 0 0 8; "
  "nvfp4-mslk: 01/3 B 1 0 8"},
+
+/* 4/6 at S = 1 (global amax 256 * 6), worked by hand: map-6 has scale 1, map-4 1.5. 4.5 is 3 * 1.5, 4 is
+ * 4 * 1; a tie goes to map-6. */
+{"46", "f32", "44C00000", "40C00000 40900000", "0",
+ "nvfp4-te-46 nvfp4-te-46-mse: 3C/6 5 0; "
+ "nvfp4-single nvfp4-ao-single: 38/7 6 0"},
+{"46", "f32", "44C00000", "40C00000", "0",
+ "nvfp4-te-46 nvfp4-te-46-mse: 38/7 0"},
+{"46", "f32", "44C00000", "40C00000 40800000", "0",
+ "nvfp4-te-46 nvfp4-te-46-mse: 38/7 6"},
+
+/* ggml's NVFP4 at scale 1: ties to the lower magnitude, -0 lost. */
+{"ggml", "f32", "0", "40C00000 3E800000 BE800000 BFA00000 80000000 3E800001", "0",
+ "nvfp4-ggml: 38/7 0 0 A 0 1"},

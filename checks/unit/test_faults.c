@@ -252,6 +252,29 @@ START_TEST(scale_faults)
 }
 END_TEST
 
+/* TransformerEngine's fp32 scales: max/amax, its power of two, and what a tiny amax does. */
+START_TEST(encoding_scales)
+{
+    static const struct {
+        float amax, pow2;
+    } cut[] = {{448, 1}, {449, 0.5f}, {300, 1}, {224, 2}, {150, 2}, {0, 1}};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        mx_plan p = mx_plan_make(recipe("fp8-1x128-te-pow2"), cut[i].amax, 0, NULL, 0);
+        ck_assert(p.multiplier == cut[i].pow2 && p.stored == bits_of(1 / cut[i].pow2));
+    }
+    float tiny = 1e-40f; /* 448/amax overflows */
+    ck_assert_uint_eq(
+        bits_of(mx_plan_make(recipe("fp8-1x128-te"), tiny, 0, mx_format_find("f32"), 0).multiplier),
+        0x7F7FFFFF);
+    ck_assert_uint_eq(
+        bits_of(mx_plan_make(recipe("fp8-1x128-te"), tiny, 0, mx_format_find("bf16"), 0).multiplier),
+        0x7F7F0000);
+    ck_assert_uint_eq(
+        bits_of(mx_plan_make(recipe("fp8-1x128-te"), tiny, 0, mx_format_find("f16"), 0).multiplier),
+        0x477FE000);
+}
+END_TEST
+
 START_TEST(scale_as_fp32)
 {
     /* B42: 448 / 4.28125 in fp32 and in bf16. */
@@ -359,6 +382,7 @@ Suite *test_faults(void)
 {
     Suite *s = suite_create("faults");
     TCase *t = tcase_create("public");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, casts_and_their_faults, 0, (int)(sizeof casts / sizeof *casts));
     tcase_add_test(t, ties_of_e2m1_both_signs);
     tcase_add_test(t, round_trip_of_all_codes);
@@ -366,6 +390,7 @@ Suite *test_faults(void)
     tcase_add_test(t, decoding_of_scale_bytes);
     tcase_add_loop_test(t, scale_bytes_by_rule, 0, (int)(sizeof rules / sizeof *rules));
     tcase_add_test(t, scale_faults);
+    tcase_add_test(t, encoding_scales);
     tcase_add_test(t, scale_as_fp32);
     tcase_add_test(t, zero_blocks);
     tcase_add_test(t, the_block_of_b06);

@@ -108,6 +108,7 @@ Suite *test_recipes(void)
 {
     Suite *s = suite_create("recipes");
     TCase *t = tcase_create("disagreements");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, everybody_answers_as_recorded, 0, (int)(sizeof blocks / sizeof *blocks));
     tcase_add_loop_test(t, every_converter_answers_as_recorded, 0, (int)(sizeof casts / sizeof *casts));
     suite_add_tcase(s, t);
