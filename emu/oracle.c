@@ -60,8 +60,9 @@ mx_oracle *mx_oracle_new(const mx_format *f)
     if (!o) return NULL;
     o->format = f;
     o->max_code = largest_finite(f);
-    mpfr_inits2(PRECISION, o->below, o->above, o->middle, o->smallest, o->limit, o->x, o->part, o->value,
+    mpfr_inits2(PRECISION, o->below, o->above, o->middle, o->smallest, o->limit, o->part, o->value,
                 (mpfr_ptr)NULL);
+    mpfr_init2(o->x, 53); /* as a double: MPFR then copies it */
     mpfr_set_zero(o->below, 1);
     mpfr_set_zero(o->above, 1); /* an empty bracket: the first call searches */
     set_magnitude(o->smallest, f, 0);
