@@ -104,6 +104,46 @@ START_TEST(every_converter_answers_as_recorded)
 }
 END_TEST
 
+/* Four blocks tell fifteen MXFP8 conventions apart: the fingerprint of an unknown kernel. */
+START_TEST(four_blocks_are_a_fingerprint)
+{
+    static const char *const conventions[] = {"ao-rceil",     "ao-floor",     "ao-ceil",   "ao-even",
+                                              "ao-rceil-old", "ao-floor-old", "te",        "fi",
+                                              "fi-cute",      "triton-up",    "triton-dn", "triton-dn448",
+                                              "aiter",        "dg",           "vllm-ue8m0"};
+    static const disagreement four[] = {{"D4", "f32", "0", "43960000 3F800000", "0", ""},
+                                        {"D5", "f32", "0", "43F80000", "0", ""},
+                                        {"D11", "f32", "0", "7F800000 3F800000 FF800000", "3F800000", ""},
+                                        {"D18", "f32", "0", "04600002 00800000", "0", ""}};
+    enum { N = sizeof conventions / sizeof *conventions };
+    uint8_t print[N][4][33];
+    for (int i = 0; i < N; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "mxfp8-%s", conventions[i]);
+        const mx_recipe *r = mx_recipe_find(name);
+        ck_assert_msg(r, "%s", name);
+        for (int k = 0; k < 4; k++)
+            print[i][k][32] = (uint8_t)quantize(r, &four[k], print[i][k]);
+        for (int j = 0; j < i; j++)
+            ck_assert_msg(memcmp(print[i], print[j], sizeof print[i]), "%s and %s look alike", conventions[i],
+                          conventions[j]);
+    }
+}
+END_TEST
+
+/* D1 to D40, each with an answer here or in test_faults.c (D39: reading scale bytes back). */
+START_TEST(no_disagreement_is_missing)
+{
+    bool seen[41] = {[39] = true};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i].id[0] == 'D') seen[atoi(blocks[i].id + 1)] = true;
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
+        if (casts[i].id[0] == 'D') seen[atoi(casts[i].id + 1)] = true;
+    for (int d = 1; d <= 40; d++)
+        ck_assert_msg(seen[d], "D%d", d);
+}
+END_TEST
+
 Suite *test_recipes(void)
 {
     Suite *s = suite_create("recipes");
@@ -111,6 +151,8 @@ Suite *test_recipes(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, everybody_answers_as_recorded, 0, (int)(sizeof blocks / sizeof *blocks));
     tcase_add_loop_test(t, every_converter_answers_as_recorded, 0, (int)(sizeof casts / sizeof *casts));
+    tcase_add_test(t, four_blocks_are_a_fingerprint);
+    tcase_add_test(t, no_disagreement_is_missing);
     suite_add_tcase(s, t);
     return s;
 }
