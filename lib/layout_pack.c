@@ -9,7 +9,7 @@ int64_t mx_layout_bytes(const mx_layout *l, const mx_grid *g)
 {
     int64_t units = l->size(g), bytes;
     if (units < 0) return -1;
-    if (l->unit_bits == 4) return units / 2 + units % 2;
+    if (l->unit_bits == 4) return units / 2; /* tiles of nibbles are whole bytes */
     return __builtin_mul_overflow(units, (int64_t)(l->unit_bits / 8), &bytes) ? -1 : bytes;
 }
 

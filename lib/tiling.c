@@ -19,7 +19,7 @@ static bool extent_of(const mx_tiling *t, const mx_grid *g, extent *x)
     x->fast = t->column_major ? down : across;
     if (__builtin_mul_overflow(x->fast, (int64_t)t->stride, &x->lead)) return false;
     if (t->pitched && g->pitch) {
-        if (g->pitch < x->lead) return false;
+        if (g->pitch < x->lead || g->pitch % t->stride != 0) return false; /* rows start at a whole byte */
         x->lead = g->pitch;
     }
     return true;

@@ -248,6 +248,8 @@ START_TEST(pitch_leaves_gaps_between_rows)
     ck_assert_int_eq(rows->offset(&g, 2, 4), 20);
     ck_assert_int_eq(columns->offset(&g, 2, 4), 34);
     ck_assert(!rows->inverse(&g, 5, &r, &c) && !rows->inverse(&g, 7, &r, &c) && rows->inverse(&g, 8, &r, &c));
+    g.pitch = 7;
+    ck_assert_int_eq(named("fp4-low-first", 4)->size(&g), -1); /* the second row would start inside a byte */
     g.pitch = 4;
     ck_assert_int_eq(rows->size(&g), -1);
 }
