@@ -75,6 +75,7 @@ typedef struct mx_kernel_call {
     void *stream;          /* cudaStream_t of the harness; NULL: default */
     char *message;         /* room for a reason */
     size_t message_size;
+    const char *recipe; /* of the case: op->recipe, or the one asked for where that is "*" */
 } mx_kernel_call;
 
 typedef int (*mx_kernel_run)(const mx_kernel_call *call);
@@ -82,7 +83,7 @@ typedef int (*mx_kernel_run)(const mx_kernel_call *call);
 typedef struct mx_kernel_op {
     const char *name;          /* unique in the library: "quantize-row-e4m3" */
     const char *operation;     /* first column of the table above */
-    const char *recipe;        /* name of a recipe: `mxcheck list recipes` */
+    const char *recipe;        /* name of a recipe: `mxcheck list recipes`; "*": any, see mx_kernel_call */
     const char *inputs;        /* formats of x, a and so on that it takes: "f32,bf16,f16" */
     const char *output;        /* format of y or d: "f32", "bf16"; NULL for quantisers */
     const char *data_layout;   /* of q, a, b: "row-major" (NULL), "fp4-low-first", ... */

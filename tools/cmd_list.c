@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "data.h"
 #include "list_cases.h"
 #include "list_recipes.h"
 #include "model.h"
@@ -47,19 +48,22 @@ static void list_models(void)
     }
 }
 
+static void list_data(void)
+{
+    for (size_t i = 0; i < mx_data_count(); i++)
+        printf("%-10s %s\n", mx_data_at(i)->name, mx_data_at(i)->note);
+}
+
 /* A new table is a new row. */
 static const struct {
     const char *name;
     void (*print)(void);
     int (*print_from)(const char *vectors); /* tables that are read from vectors; returns an exit status */
 } tables[] = {
-    {"formats", list_formats, NULL},
-    {"recipes", list_recipes, NULL},
-    {"recipe-sources", list_recipe_sources, NULL},
-    {"layouts", list_layouts, NULL},
-    {"models", list_models, NULL},
-    {"flags", list_flags, NULL},
-    {"cases", NULL, list_cases},
+    {"data", list_data, NULL},       {"formats", list_formats, NULL},
+    {"recipes", list_recipes, NULL}, {"recipe-sources", list_recipe_sources, NULL},
+    {"layouts", list_layouts, NULL}, {"models", list_models, NULL},
+    {"flags", list_flags, NULL},     {"cases", NULL, list_cases},
 };
 
 enum { N_TABLES = sizeof tables / sizeof *tables };

@@ -8,7 +8,7 @@ _mxcheck() {
     elif [ "${word#-}" != "$word" ]; then
         words=$(mxcheck "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE -- '--[a-z-]+')
     elif [ "${COMP_WORDS[1]}" = list ] && [ "$COMP_CWORD" = 2 ]; then
-        words=$(mxcheck list --tables 2>/dev/null)
+        words=$(mxcheck list ? 2>&1 | sed -n 's/.*there are://p')
     else
         return
     fi

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "wire.h"
 
 static const command *commands[] = {
 #define COMMAND(name) &command_##name,
@@ -34,6 +35,7 @@ static void help(FILE *out)
 
 int main(int argc, char **argv)
 {
+    if (worker_is(argc, argv)) return worker_main(argv[1]);
     argp_err_exit_status = EXIT_USAGE;
     qsort(commands, N_COMMANDS, sizeof *commands, by_rank);
     const char *name = argc > 1 ? argv[1] : "";

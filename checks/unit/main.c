@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "suite.h"
+#include "wire.h"
 
 static const struct {
     const char *name;
@@ -24,6 +25,7 @@ static int wanted(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (worker_is(argc, argv)) return worker_main(argv[1]); /* tests of child.c run kernels too */
     SRunner *runner = srunner_create(NULL);
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
         if (wanted(suites[i].name, argc, argv)) srunner_add_suite(runner, suites[i].make());

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the kernel does to memory: stray writes, changed inputs, outputs left unwritten, processes left. */
+#include <stdio.h>
+#include <string.h>
+
+#include "trial.h"
+
+static judgement judge_processes(const trial *t, finding *f)
+{
+    for (int i = 0; i < t->n_runs; i++)
+        if (t->run[i].left_processes) {
+            snprintf(f->text, sizeof f->text, "left a child process running: killed with its group");
+            return JUDGED_FAILED;
+        }
+    return JUDGED_PASSED;
+}
+
+static void place_in_words(const stray *s, const slot *t, char *text, size_t size)
+{
+    if (s->at < 0)
+        snprintf(text, size, "%lld bytes before the start", (long long)-s->at);
+    else if (s->at >= (int64_t)t->bytes)
+        snprintf(text, size, "at byte %lld past the end", (long long)(s->at - (int64_t)t->bytes));
+    else if (s->in_input)
+        snprintf(text, size, "at byte %lld", (long long)s->at);
+    else
+        snprintf(text, size, "in the gap between rows, at byte %lld", (long long)s->at);
+}
+
+static judgement judge_strays(const trial *t, finding *f, bool inside)
+{
+    for (int i = 0; i < t->n_runs; i++)
+        for (int k = 0; k < t->run[i].n_strays; k++) {
+            const stray *s = &t->run[i].strays[k];
+            if (s->in_input != inside) continue;
+            const slot *tensor = s->is_input ? &t->job->in[s->slot] : &t->job->out[s->slot];
+            char where[80];
+            place_in_words(s, tensor, where, sizeof where);
+            snprintf(f->tensor, sizeof f->tensor, "%s", tensor->role);
+            f->wrong = (int64_t)s->count;
+            snprintf(f->text, sizeof f->text, "%s %s '%s': %02X became %02X; %zu bytes changed",
+                     inside ? "changed its input" : "wrote outside", where, tensor->role, s->before, s->after,
+                     s->count);
+            return JUDGED_FAILED;
+        }
+    return JUDGED_PASSED;
+}
+
+static judgement judge_guards(const trial *t, finding *f) { return judge_strays(t, f, false); }
+static judgement judge_inputs(const trial *t, finding *f) { return judge_strays(t, f, true); }
+
+/* ---- unwritten output ------------------------------------------------------------------------------- */
+
+/* A byte that holds the poison of each run was not written. */
+static bool still_poisoned(const trial *t, int out, size_t byte)
+{
+    for (int i = 0; i < t->n_runs; i++)
+        if (t->run[i].out[out][byte] != variants[i % 3].poison) return false;
+    return true;
+}
+
+/* Must the kernel write this byte? Not where the layout leaves padding open. */
+static bool must_write(const slot *s, size_t byte)
+{
+    if (!s->layout || s->layout->pad >= 0) return true;
+    int64_t r, c;
+    if (s->layout->unit_bits != 4)
+        return s->layout->inverse(&s->grid, (int64_t)byte / (s->layout->unit_bits / 8), &r, &c);
+    return s->layout->inverse(&s->grid, 2 * (int64_t)byte, &r, &c) ||
+           s->layout->inverse(&s->grid, 2 * (int64_t)byte + 1, &r, &c);
+}
+
+static bool is_padding(const slot *s, size_t byte)
+{
+    int64_t r, c,
+        unit = s->layout
+                   ? s->layout->unit_bits == 4 ? 2 * (int64_t)byte : (int64_t)byte * 8 / s->layout->unit_bits
+                   : 0;
+    return s->layout && !s->layout->inverse(&s->grid, unit, &r, &c);
+}
+
+static judgement judge_written(const trial *t, finding *f)
+{
+    if (t->n_runs < 2) return JUDGED_NOTHING; /* one run cannot tell poison from an answer */
+    for (int i = 0; i < t->job->n_out; i++) {
+        const slot *s = &t->job->out[i];
+        size_t count = 0, first = 0, last = 0, pads = 0;
+        for (size_t b = 0; b < s->bytes; b++)
+            if (still_poisoned(t, i, b) && must_write(s, b)) {
+                if (!count++) first = b;
+                last = b;
+                pads += is_padding(s, b);
+            }
+        if (!count) continue;
+        f->wrong = (int64_t)count;
+        f->total = (int64_t)s->bytes;
+        snprintf(f->tensor, sizeof f->tensor, "%s", s->role);
+        snprintf(f->text, sizeof f->text, "left %zu of %zu bytes of '%s' unwritten, bytes %zu to %zu", count,
+                 s->bytes, s->role, first, last);
+        snprintf(f->cause, sizeof f->cause, "%s",
+                 count == s->bytes      ? "the output was never written"
+                 : pads == count        ? "stale padding: the layout's padding is not written"
+                 : last + 1 == s->bytes ? "untouched tail: the end of the tensor is not written"
+                                        : "part of the output is not written");
+        return JUDGED_FAILED;
+    }
+    return JUDGED_PASSED;
+}
+
+const check check_processes = {"processes", "leaves no process behind", false, true, judge_processes};
+const check check_guards = {"guards", "writes nothing outside its outputs", false, true, judge_guards};
+const check check_inputs = {"inputs", "leaves its inputs as they were", false, true, judge_inputs};
+const check check_written = {"written", "writes every byte of its outputs", true, true, judge_written};

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "explain_place.h"
+#include "quantize.h"
+#include "scene.h"
+
+enum { MAX_BLOCK = 1 << 20 }; /* elements of the largest block that is searched */
+
+/* What one candidate explains: how many of the wrong blocks, and does it leave the right ones right? */
+typedef struct score {
+    size_t wrong, right;
+} score;
+
+typedef struct best {
+    char cause[256];
+    score score;
+} best;
+
+/* One candidate: the bytes that it would give for a block. */
+typedef struct candidate {
+    const mx_recipe *recipe;
+    int scale_offset;      /* added to the stored scale; elements follow it */
+    bool scale_unfollowed; /* the stored scale alone is off, elements are as wanted */
+} candidate;
+
+static uint32_t requantize(const scene *s, const candidate *k, int64_t b, uint8_t *codes)
+{
+    scene_block at = scene_at(s, b);
+    mx_block block = {.x = s->x + at.row * s->cols + at.col,
+                      .rows = at.rows,
+                      .cols = at.cols,
+                      .row_stride = s->cols,
+                      .col_stride = 1,
+                      .source = s->source,
+                      .global_amax = s->global_amax,
+                      .seed = s->t->job->c->seed,
+                      .index = (uint64_t)(at.row * s->cols + at.col),
+                      .index_stride = (uint64_t)s->cols};
+    uint32_t scale = mx_quantize_block(k->recipe, &block, codes, at.cols);
+    if (!k->scale_offset) return scale;
+    int moved = (int)scale + k->scale_offset;
+    if (moved < 0 || moved > 0xFE) return UINT32_MAX; /* equals no byte */
+    double factor = ldexp(1, 127 - moved);
+    for (int64_t i = 0; i < at.rows * at.cols && !k->scale_unfollowed; i++) {
+        float x = block.x[i / at.cols * s->cols + i % at.cols];
+        codes[i] = (uint8_t)mx_cast_element(k->recipe, (float)(x * factor), 0);
+    }
+    return (uint32_t)moved;
+}
+
+static score rate(const scene *s, const candidate *k, uint8_t *codes)
+{
+    score n = {0, 0};
+    for (size_t i = 0; i < s->n_wrong; i++) {
+        n.wrong += scene_equals(s, s->wrong[i], codes, requantize(s, k, s->wrong[i], codes));
+        if (i == 63 && n.wrong == 0) return n; /* hopeless */
+    }
+    if (n.wrong == s->n_wrong)
+        for (size_t i = 0; i < s->n_right; i++)
+            n.right += scene_equals(s, s->right[i], codes, requantize(s, k, s->right[i], codes));
+    return n;
+}
+
+static bool complete(const scene *s, const best *b)
+{
+    return s->n_wrong && b->score.wrong == s->n_wrong && b->score.right == s->n_right;
+}
+
+static void consider(const scene *s, const candidate *k, uint8_t *codes, best *b, const char *cause)
+{
+    if (complete(s, b)) return;
+    score n = rate(s, k, codes);
+    bool better = n.wrong > b->score.wrong || (n.wrong == b->score.wrong && n.right > b->score.right);
+    if (!better) return;
+    b->score = n;
+    snprintf(b->cause, sizeof b->cause, "%s", cause);
+}
+
+static void try_faults(const scene *s, uint8_t *codes, best *b)
+{
+    for (size_t i = 0; i < recipe_fault_count; i++) {
+        mx_recipe broken = *s->recipe;
+        if (!recipe_faults[i].plant(&broken)) continue;
+        consider(s, &(candidate){.recipe = &broken}, codes, b, recipe_faults[i].cause);
+    }
+}
+
+static void try_scale_offsets(const scene *s, uint8_t *codes, best *b)
+{
+    const mx_format *f = mx_recipe_scale(s->recipe);
+    for (int magnitude = 1; f && f->kind == MX_KIND_EXPONENT && magnitude <= 8; magnitude++)
+        for (int sign = 1; sign >= -1; sign -= 2)
+            for (int unfollowed = 0; unfollowed < 2; unfollowed++) {
+                candidate k = {s->recipe, sign * magnitude, unfollowed};
+                char cause[160];
+                snprintf(cause, sizeof cause, "the scale is off by %+d everywhere%s", k.scale_offset,
+                         unfollowed ? ", but the elements do not follow it" : "");
+                consider(s, &k, codes, b, cause);
+            }
+}
+
+static bool comparable(const mx_recipe *a, const mx_recipe *b)
+{
+    return a != b && a->element->bits == b->element->bits && !a->scale == !b->scale &&
+           (!a->scale || (a->scale->bits == b->scale->bits && a->block_rows == b->block_rows &&
+                          a->block_cols == b->block_cols));
+}
+
+static void try_recipes(const scene *s, uint8_t *codes, best *b)
+{
+    for (size_t i = 0; i < mx_recipe_count(); i++) {
+        const mx_recipe *r = mx_recipe_at(i);
+        if (!comparable(r, s->recipe) || r->hadamard) continue;
+        char cause[200];
+        snprintf(cause, sizeof cause, "follows recipe %s instead of %s", r->name, s->recipe->name);
+        consider(s, &(candidate){.recipe = r}, codes, b, cause);
+    }
+}
+
+/* Elements that sit at the format's maximum in the wrong blocks, got against wanted: another scale rule
+ * that clips is no fault of the element cast. */
+static size_t count_clipped(const scene *s, const uint8_t *codes)
+{
+    size_t n = 0;
+    uint32_t mask = (1u << (s->recipe->element->bits - 1)) - 1;
+    for (size_t i = 0; i < s->n_wrong; i++) {
+        scene_block k = scene_at(s, s->wrong[i]);
+        for (int64_t e = 0; e < k.rows * k.cols; e++)
+            n += (codes[(k.row + e / k.cols) * s->cols + k.col + e % k.cols] & mask) ==
+                 s->recipe->element->max_code;
+    }
+    return n;
+}
+
+static void tell(const scene *s, const best *b, char *cause, size_t size)
+{
+    if (!b->score.wrong) return;
+    int n = snprintf(cause, size, "%s", b->cause);
+    if (b->score.wrong < s->n_wrong || s->all_wrong > s->n_wrong)
+        n += snprintf(cause + n, size - (size_t)n, " (explains %zu of %zu wrong blocks%s)", b->score.wrong,
+                      s->n_wrong, s->all_wrong > s->n_wrong ? " searched" : "");
+    else if (b->score.right < s->n_right)
+        n += snprintf(cause + n, size - (size_t)n, " (all %zu wrong blocks, but not everywhere)", s->n_wrong);
+    else
+        n += snprintf(cause + n, size - (size_t)n, " (reproduces every bit seen)");
+    size_t got = count_clipped(s, s->got), want = count_clipped(s, s->want);
+    if (s->recipe->scale && s->recipe->element->is_signed && got > want && n > 0 && (size_t)n < size)
+        snprintf(cause + n, size - (size_t)n, "; %zu elements are clipped by its scale", got - want);
+}
+
+/* True if the cause reproduces everything. */
+static bool search(const scene *s, char *cause, size_t size)
+{
+    best b = {.cause = ""};
+    uint8_t *codes = malloc((size_t)(s->block_rows * s->block_cols) + 1);
+    if (codes && s->x && !s->recipe->hadamard) {
+        try_faults(s, codes, &b);
+        if (!complete(s, &b)) try_scale_offsets(s, codes, &b);
+        if (!complete(s, &b)) try_recipes(s, codes, &b);
+    }
+    free(codes);
+    tell(s, &b, cause, size);
+    return complete(s, &b);
+}
+
+void explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols)
+{
+    const mx_recipe *r = mx_recipe_find(t->job->c->recipe);
+    if (r && codes->part == PART_CODES_T) r = mx_recipe_columnwise(r);
+    if (!r || !mx_recipe_scale(r)) return;
+    int64_t block_rows, block_cols;
+    bool turned = codes->turned;
+    mx_recipe_block(r, turned ? codes->grid.cols : codes->grid.rows,
+                    turned ? codes->grid.rows : codes->grid.cols, &block_rows, &block_cols);
+    *rows = turned ? block_cols : block_rows;
+    *cols = turned ? block_rows : block_cols;
+}
+
+void explain(const trial *t, int out, char *cause, size_t size)
+{
+    if (explain_place(t, out, cause, size)) return;
+    scene s;
+    bool usable = scene_make(&s, t, out);
+    if (usable && s.block_rows * s.block_cols <= MAX_BLOCK && s.n_wrong && !search(&s, cause, size))
+        explain_blocks_moved(&s, cause, size);
+    scene_free(&s);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plain CPU kernel, with at most one planted fault: built once for each row of mutants.h with
+ * -DMUTANT=name, and once as `control` without any. It shares nothing with the emulator. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mutants.h"
+#include "mx_kernel.h"
+
+enum mutant {
+    control,
+#define X(name, what, check, cause) name,
+    MUTANTS(X)
+#undef X
+};
+
+#ifndef MUTANT
+#define MUTANT control
+#endif
+#define IS(name) (MUTANT == (name))
+
+static int call_count;
+
+static uint32_t bits_of(float x)
+{
+    uint32_t b;
+    memcpy(&b, &x, sizeof b);
+    return b;
+}
+
+static float float_of(uint32_t b)
+{
+    float x;
+    memcpy(&x, &b, sizeof x);
+    return x;
+}
+
+/* ---- elements ---------------------------------------------------------------------------------------- */
+
+typedef struct element {
+    const char *recipe;
+    int man_bits, bias;
+    uint8_t max, nan, sign;
+    float largest;
+} element;
+
+static const element elements[] = {
+    {"cast-e4m3-cuda-sat", 3, 7, 0x7E, 0x7F, 0x80, 448},
+    {"mxfp8", 3, 7, 0x7E, 0x7F, 0x80, 448},
+    {"mxfp8-e5m2", 2, 15, 0x7B, 0x7F, 0x80, 57344},
+    {"mxfp4", 1, 1, 0x7, 0x7, 0x8, 6},
+};
+
+static const element *element_of(const char *recipe)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof elements / sizeof *elements && strcmp(elements[i].recipe, recipe))
+        i++;
+    return &elements[i];
+}
+
+static int rounds_up(uint32_t rest, uint32_t half, uint32_t kept)
+{
+    if (IS(truncated)) return 0;
+    if (IS(ties_away) || (IS(nondeterministic) && call_count % 2)) return rest >= half;
+    if (IS(ties_to_zero)) return rest > half;
+    return rest > half || (rest == half && (kept & 1));
+}
+
+static float through_f16(float x)
+{
+    float quantum = 0x1p-24f, magnitude = fabsf(x);
+    if (!(magnitude < 65504)) return x;
+    if (magnitude >= 0x1p-14f) quantum = ldexpf(1, ilogbf(magnitude) - 10);
+    return rintf(x / quantum) * quantum;
+}
+
+static uint8_t encode(const element *e, float x)
+{
+    int bias = e->bias + (IS(fnuz) && e->bias == 7), emin = 1 - bias;
+    if (IS(double_rounding)) x = through_f16(x);
+    uint32_t b = bits_of(x), magnitude = b & 0x7FFFFFFF;
+    uint8_t sign = b >> 31 ? e->sign : 0;
+    if (magnitude > 0x7F800000) return IS(fnuz) && e->bias == 7 ? 0x80 : IS(nan_lost) ? e->max : e->nan;
+    int exponent = (int)(magnitude >> 23) - 127, shift = 23 - e->man_bits;
+    uint32_t m = (magnitude & 0x7FFFFF) | (magnitude >> 23 ? 0x800000 : 0);
+    if (exponent < emin) shift += emin - exponent;
+    uint32_t code = 0;
+    if (shift <= 24) {
+        uint32_t kept = m >> shift, half = 1u << (shift - 1), rest = m & (2 * half - 1);
+        code = kept + (uint32_t)rounds_up(rest, half, kept);
+        if (exponent > emin) code += (uint32_t)(exponent - emin) << e->man_bits;
+    }
+    if (IS(flush_results) && code < 1u << e->man_bits) code = 0;
+    if (IS(clamp_before_round) && x > -2 * 256.0f && x < 2 * 256.0f && e->bias == 7 && code > e->max)
+        return sign | 0x7F;
+    if (IS(top_binade) && code >= (uint32_t)(e->max >> e->man_bits << e->man_bits)) code = e->max;
+    uint32_t max = e->max + (IS(fnuz) && e->bias == 7 ? 1u : 0u);
+    if (code > max) code = max;
+    if (code == 0 && (IS(negative_zero_lost) || (IS(fnuz) && e->bias == 7))) sign = 0;
+    return sign | (uint8_t)code;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------ */
+
+static uint8_t scale_of(const element *e, float amax)
+{
+    if (IS(bf16_amax)) {
+        uint32_t b = bits_of(amax);
+        if (b < 0x7F800000) amax = float_of((b + 0x7FFF + (b >> 16 & 1)) & 0xFFFF0000);
+    }
+    uint32_t p = bits_of(amax * (1 / e->largest)), s;
+    if (IS(flush_scale) && p < 0x00800000) p = 0;
+    if (amax != amax) return 0xFF;
+    if (isinf(amax)) return IS(inf_scale) ? 0xFF : 0xFE;
+    if (IS(zero_block) && amax == 0) return 0x7F;
+    s = p >> 23;
+    if (!IS(floor_scale) && (p & 0x7FFFFF) && p > 0x00400000) s++;
+    if (IS(ceil_scale)) {
+        int emax = e->bias == 15 ? 15 : e->bias == 7 ? 8 : 2, up = (bits_of(amax) & 0x7FFFFF) != 0;
+        int exponent = (int)(bits_of(amax) >> 23) + up - emax;
+        s = exponent < 0 ? 0 : (uint32_t)exponent;
+    }
+    if (IS(scale_up) && s < 0xFE) s++;
+    if (IS(scale_down) && s > 0) s--;
+    return (uint8_t)s;
+}
+
+/* Element i of x, whose base may be unaligned. */
+static float load(const mx_kernel_tensor *t, int64_t i)
+{
+    const char *base = t->data;
+    if (IS(aligned_loads)) base -= (uintptr_t)base & 15;
+    if (!strcmp(t->dtype, "f32")) {
+        float x;
+        memcpy(&x, base + 4 * i, sizeof x);
+        return IS(flush_inputs) && fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+    }
+    uint16_t h;
+    memcpy(&h, base + 2 * i, sizeof h);
+    return float_of((uint32_t)h << 16);
+}
+
+static float block_amax(const mx_kernel_tensor *x, int64_t start, int64_t n, int64_t wide)
+{
+    static float before;
+    float amax = IS(keeps_state) ? before : 0;
+    for (int64_t i = 0; i < (IS(reads_past_row) ? wide : n); i++) {
+        float v = fabsf(load(x, start + i));
+        if (IS(nan_scale) && v != v) return v;
+        if (v > amax) amax = v;
+    }
+    before = amax;
+    return amax;
+}
+
+static void misbehave(const mx_kernel_tensor *x, int64_t n, float first)
+{
+    static void *volatile nowhere;
+    if (IS(crash) && n % 32) *(volatile char *)nowhere = 1;
+    if (IS(hangs) && n % 32)
+        while (1)
+            (void)*(volatile int *)&call_count;
+    if (IS(aborts) && first != first) abort();
+    if (IS(exits) && first != first) exit(0);
+    if (IS(input_modified) && bits_of(first) == 0x80000000) memset(x->data, 0, 4);
+}
+
+static void put(uint8_t *q, int64_t i, uint8_t code, int packed)
+{
+    if (!packed)
+        q[i] = code;
+    else {
+        int high = (i & 1) ^ IS(swapped_nibbles);
+        q[i / 2] = (uint8_t)(high ? (q[i / 2] & 0x0F) | code << 4 : (q[i / 2] & 0xF0) | code);
+    }
+}
+
+/* Codes of one block; the row of codes starts at `row` units of q. */
+static void quantize_block(const element *e, const mx_kernel_tensor *x, int64_t start, int64_t n, uint8_t *q,
+                           int64_t row, int packed, uint8_t s)
+{
+    float multiplier = s == 0xFF ? NAN : ldexpf(1, 127 - s);
+    for (int64_t i = 0; i < n; i++) {
+        float v = load(x, start + i) * multiplier;
+        put(q, row + i, encode(e, v), packed);
+    }
+}
+
+/* ---- operations -------------------------------------------------------------------------------------- */
+
+static int64_t tile_offset(int64_t r, int64_t c, int64_t cols)
+{
+    int64_t tiles = (cols + 3) / 4, tile = (r / 128 * tiles + c / 4) * 512;
+    if (IS(wrong_tile_index)) return tile + r % 128 * 4 + c % 4;
+    return tile + r % 32 * 16 + r % 128 / 32 * 4 + c % 4;
+}
+
+static void leave_a_child(void)
+{
+    if (IS(forks) && fork() == 0) {
+        sleep(30);
+        _exit(0);
+    }
+    if (IS(fork_bomb_return) && fork() == 0) sleep(1);
+}
+
+static int quantize(const mx_kernel_call *c)
+{
+    const mx_kernel_tensor *x = &c->in[0];
+    const element *e = element_of(c->op->recipe);
+    uint8_t *q = c->out[0].data, *scale = c->out[1].data;
+    int64_t rows = x->shape[0], cols = x->shape[1], blocks = (cols + 31) / 32, row_units = cols;
+    int tiled = c->op->scale_layout != NULL, packed = c->op->data_layout != NULL;
+    if (packed) row_units = (cols + 1) / 2 * 2;
+    call_count++;
+    leave_a_child();
+    if (IS(writes_nothing)) return MX_KERNEL_DONE;
+    if (tiled && !IS(stale_padding)) memset(scale, 0, c->out[1].bytes);
+    if (packed) memset(q, 0, c->out[0].bytes);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t b = 0; b < blocks; b++) {
+            int64_t n = b + 1 < blocks ? 32 : cols - 32 * b;
+            int64_t start = r * (IS(wrong_pitch) ? cols : x->pitch) + 32 * b;
+            misbehave(x, n, load(x, start));
+            if (IS(untouched_tail) && r + 1 == rows && n < 32) continue;
+            uint8_t s = scale_of(e, block_amax(x, start, n, 32));
+            quantize_block(e, x, start, n, q, r * row_units + 32 * b, packed, s);
+            if (IS(scale_unfollowed) && s < 0xFE) s++;
+            int64_t index = r * blocks + b;
+            for (int64_t to = index; to <= index + IS(neighbour_scale) && to < rows * blocks; to++)
+                if (to > index || index == 0 || !IS(neighbour_scale))
+                    scale[tiled && !IS(row_major_scales) ? tile_offset(to / blocks, to % blocks, blocks)
+                                                         : to] = s;
+            if (IS(garbage_padding) && tiled && r + 1 == rows && b + 1 == blocks)
+                scale[c->out[1].bytes - 1] |= s;
+        }
+    if (IS(writes_past_end)) q[c->out[0].bytes] ^= 0x11;
+    if (IS(writes_before_start)) q[-1] ^= 0x11;
+    if (IS(writes_far)) ((volatile uint8_t *)q)[c->out[0].bytes + 8192] = 1;
+    return MX_KERNEL_DONE;
+}
+
+static int cast(const mx_kernel_call *c)
+{
+    const mx_kernel_tensor *x = &c->in[0];
+    call_count++;
+    for (int64_t i = 0; i < x->shape[0] && !IS(writes_nothing); i++)
+        ((uint8_t *)c->out[0].data)[i] = encode(element_of(c->op->recipe), load(x, i));
+    return MX_KERNEL_DONE;
+}
+
+static const mx_kernel_op ops[] = {
+    {.name = "cast", .operation = "cast", .recipe = "cast-e4m3-cuda-sat", .inputs = "f32,bf16", .run = cast},
+    {.name = "mxfp8", .operation = "quantize", .recipe = "mxfp8", .inputs = "f32,bf16", .run = quantize},
+    {.name = "mxfp8-e5m2",
+     .operation = "quantize",
+     .recipe = "mxfp8-e5m2",
+     .inputs = "f32,bf16",
+     .run = quantize},
+    {.name = "mxfp8-tiled",
+     .operation = "quantize",
+     .recipe = "mxfp8",
+     .inputs = "f32,bf16",
+     .scale_layout = "tile-128x4",
+     .run = quantize},
+    {.name = "mxfp4-packed",
+     .operation = "quantize",
+     .recipe = "mxfp4",
+     .inputs = "f32,bf16",
+     .data_layout = "fp4-low-first",
+     .run = quantize},
+};
+
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
+const mx_kernel_library *mx_kernel_describe(void)
+{
+    static const mx_kernel_library library = {.abi = MX_KERNEL_ABI,
+                                              .name = TEXT(MUTANT),
+                                              .version = "1",
+                                              .n_ops = sizeof ops / sizeof *ops,
+                                              .ops = ops};
+    return &library;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial.h"
+
+/* Room for one more element of a growing array; false: out of memory, and the array is as it was. */
+static bool grow(void *array, size_t n, size_t *room, size_t size)
+{
+    if (n < *room) return true;
+    size_t more = *room ? *room * 2 : 16;
+    void *old, *p;
+    memcpy(&old, array, sizeof old);
+    p = realloc(old, more * size);
+    if (!p) return false;
+    memcpy(array, &p, sizeof p);
+    *room = more;
+    return true;
+}
+
+bool result_add_subject(result *r, const char *name)
+{
+    subject_result *s = realloc(r->subjects, (r->n_subjects + 1) * sizeof *s);
+    if (!s) return false;
+    r->subjects = s;
+    s[r->n_subjects] = (subject_result){.counts = calloc(check_count_all, sizeof(check_count))};
+    if (!s[r->n_subjects].counts) return false;
+    snprintf(s[r->n_subjects].name, sizeof s->name, "%s", name);
+    r->n_subjects++;
+    return true;
+}
+
+subject_result *result_last(result *r) { return &r->subjects[r->n_subjects - 1]; }
+
+bool result_add_row(subject_result *s, const case_row *row)
+{
+    if (!grow(&s->rows, s->n_rows, &s->room_rows, sizeof *s->rows)) return false;
+    s->rows[s->n_rows++] = *row;
+    return true;
+}
+
+void result_add_finding(result *r, subject_result *s, const finding *f, case_row *row)
+{
+    bool full = s->n_findings >= r->max_findings;
+    if (full || !grow(&s->findings, s->n_findings, &s->room_findings, sizeof *s->findings)) {
+        s->dropped++;
+        return;
+    }
+    if (row->finding < 0) row->finding = (int)s->n_findings;
+    s->findings[s->n_findings++] = *f;
+}
+
+void result_not_run(subject_result *s, const char *reason, case_row *row)
+{
+    size_t i = 0;
+    while (i < s->n_reasons && strncmp(s->reasons[i].text, reason, sizeof s->reasons[i].text - 1))
+        i++;
+    if (i == s->n_reasons) {
+        if (!grow(&s->reasons, i, &s->room_reasons, sizeof *s->reasons)) return;
+        s->reasons[s->n_reasons++] = (not_run_reason){.cases = 0};
+        snprintf(s->reasons[i].text, sizeof s->reasons[i].text, "%s", reason);
+    }
+    s->reasons[i].cases++;
+    row->reason = (int)i;
+}
+
+result_totals subject_count(const subject_result *s)
+{
+    result_totals t = {0};
+    for (size_t i = 0; i < check_count_all; i++) {
+        t.passed += s->counts[i].passed;
+        t.failed += s->counts[i].failed;
+        t.open += s->counts[i].open;
+        t.not_run += s->counts[i].not_run;
+    }
+    for (size_t i = 0; i < s->n_rows; i++) {
+        t.cases_passed += s->rows[i].verdict == JUDGED_PASSED;
+        t.cases_failed += s->rows[i].verdict == JUDGED_FAILED;
+        t.cases_not_run += s->rows[i].verdict == JUDGED_NOT_RUN;
+    }
+    bool judged = t.cases_passed + t.cases_failed > 0;
+    t.subjects_failed = t.cases_failed > 0;
+    t.subjects_not_run = !judged;
+    t.subjects_passed = judged && !t.cases_failed;
+    return t;
+}
+
+result_totals result_count(const result *r)
+{
+    result_totals all = {0};
+    for (size_t i = 0; i < r->n_subjects; i++) {
+        result_totals t = subject_count(&r->subjects[i]);
+        all.passed += t.passed;
+        all.failed += t.failed;
+        all.open += t.open;
+        all.not_run += t.not_run;
+        all.cases_passed += t.cases_passed;
+        all.cases_failed += t.cases_failed;
+        all.cases_not_run += t.cases_not_run;
+        all.subjects_passed += t.subjects_passed;
+        all.subjects_failed += t.subjects_failed;
+        all.subjects_not_run += t.subjects_not_run;
+    }
+    return all;
+}
+
+void result_verdict(const result *r, char *text, size_t size)
+{
+    result_totals t = result_count(r);
+    const char *word = t.subjects_failed ? "FAILED" : t.subjects_passed ? "PASSED" : "NOT RUN";
+    int n = snprintf(
+        text, size, "%s: %zu of %zu kernels passed, %zu failed, %zu not run; %lld checks passed, %lld failed",
+        word, t.subjects_passed, r->n_subjects, t.subjects_failed, t.subjects_not_run, (long long)t.passed,
+        (long long)t.failed);
+    if (n > 0 && (size_t)n < size && t.cases_not_run)
+        n += snprintf(text + n, size - (size_t)n, "; %lld cases not run", (long long)t.cases_not_run);
+    if (n > 0 && (size_t)n < size && t.open)
+        snprintf(text + n, size - (size_t)n, "; %lld where the specification leaves the answer open",
+                 (long long)t.open);
+}
+
+void result_free(result *r)
+{
+    for (size_t i = 0; i < r->n_subjects; i++) {
+        subject_result *s = &r->subjects[i];
+        free(s->counts);
+        free(s->rows);
+        free(s->findings);
+        free(s->reasons);
+    }
+    free(r->subjects);
+    *r = (result){.n_subjects = 0};
+}

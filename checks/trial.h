@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trial.h - one thing that is checked of a kernel, and what it looks at.
+ *
+ * Every checks/check_NAME.c defines `const check check_NAME`; its row in check_table.c is all that the
+ * runner, the table and the reports need. */
+#ifndef CHECKS_TRIAL_H
+#define CHECKS_TRIAL_H
+
+#include "result.h"
+#include "subject.h"
+
+#define TRIAL_RUNS 16
+
+/* One case under one operation, with the outcomes of all its runs. Run i used the buffers' contents of
+ * variants[i % 3]. */
+typedef struct trial {
+    const subject *subject;
+    const job *job;
+    int n_runs;
+    outcome run[TRIAL_RUNS];
+    /* Where runs differ, runs 0 and 1 are repeated as they were: does that change the outputs? */
+    bool runs_differ, repeats_differ;
+    int differ_out; /* the first output that differs, and where */
+    size_t differ_at;
+    unsigned char *canon[JOB_MAX_SLOTS]; /* outputs of run 0 on the canonical grid: 1 or 4 bytes an element */
+    const char *argument;                /* how the command line names the subject */
+} trial;
+
+typedef struct check {
+    const char *name;
+    const char *what;   /* one line: what passing means */
+    bool needs_done;    /* judged only when every run ended well */
+    bool needs_buffers; /* judged only where the buffers were ours */
+    /* Fill text, cause, tensor, counts and elements of `f` when failing. */
+    judgement (*judge)(const trial *t, finding *f);
+} check;
+
+extern const check *const checks[];
+extern const size_t check_count_all;
+
+/* Compare one output by bits: codes, scales or values. Shared by the checks of that kind. */
+judgement judge_part(const trial *t, part p, finding *f);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `mxcheck kernel`: runs the checks on a kernel and says whether it passed. */
+#include <argp.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "judge.h"
+#include "progress.h"
+
+enum { MAX_SUBJECTS = 32 };
+
+typedef enum source { KERNEL, PROGRAM, NAMED } source;
+
+/* A subject that the command line asks for. */
+typedef struct wish {
+    source source;
+    const char *what;
+} wish;
+
+typedef struct arguments {
+    const char *vectors, *only, *json, *junit;
+    bool github;
+    int repeat, shard, shards;
+    size_t max_findings;
+    double timeout;
+    wish wishes[MAX_SUBJECTS];
+    int n_wishes;
+} arguments;
+
+/* ---- subjects by name ---------------------------------------------------------------------------------- */
+
+/* What --subject takes, and what runs when no kernel is named. */
+static const struct {
+    const char *name, *library; /* library NULL: built in */
+    bool bundled;
+    const char *missing; /* why the file may not be there */
+} named[] = {
+    {"cpu", "mxcheck-cpu.so", true, "not built: run make"},
+    {"nvidia", "mxcheck-nvidia.so", true, "built without the headers of the CUDA toolkit"},
+    {"gpu", "mxcheck-gpu.so", true, "built without CUDA"},
+    {"emulator", NULL, false, ""},
+};
+enum { N_NAMED = sizeof named / sizeof *named };
+
+static int find_named(const char *name)
+{
+    int i = 0;
+    while (i < N_NAMED && strcmp(name, named[i].name))
+        i++;
+    return i;
+}
+
+/* A plug-in lies beside the binary or in ../lib/mxcheck of it. */
+static bool find_plugin(const char *library, char *path, size_t size)
+{
+    static const char *const places[] = {"", "../lib/mxcheck/"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n < 0) return false;
+    self[n] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash) slash[1] = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (snprintf(path, size, "%s%s%s", self, places[i], library) < (int)size && !access(path, R_OK))
+            return true;
+    return false;
+}
+
+static void open_named(subject *s, const char *name, const mx_case *const *cases, size_t n,
+                       const subject_limits *l)
+{
+    int i = find_named(name);
+    char path[PATH_MAX];
+    if (i == N_NAMED) {
+        subject_open_seen(s, name, cases, n);
+    } else if (!named[i].library) {
+        subject_open_emulator(s, cases, n);
+    } else if (find_plugin(named[i].library, path, sizeof path)) {
+        subject_open_library(s, path, l);
+    } else {
+        *s = (subject){.status = MX_CANNOT_RUN};
+        snprintf(s->name, sizeof s->name, "%s", named[i].name);
+        snprintf(s->cannot, sizeof s->cannot, "%s", named[i].missing);
+    }
+}
+
+/* ---- command line -------------------------------------------------------------------------------------- */
+
+enum { EXEC = 256, SUBJECT, ONLY, JSON, JUNIT, GITHUB, REPEAT, TIMEOUT, FINDINGS, SHARD };
+
+static const struct argp_option options[] = {
+    {"vectors", 'v', "DIR", 0, "golden cases: a directory with manifest.json, or one .safetensors file", 0},
+    {"kernel", 'k', "LIB.so", 0, "check this library (mx_kernel.h)", 0},
+    {"exec", EXEC, "CMD", 0,
+     "check this program: CMD IN OUT reads case files in IN and writes answers to OUT", 0},
+    {"subject", SUBJECT, "NAME", 0, "check cpu, nvidia, gpu, emulator, or the recordings in directory NAME",
+     0},
+    {"only", ONLY, "WORD", 0, "only cases with this id, operation, recipe or flag", 1},
+    {"shard", SHARD, "I/N", 0, "only every Nth case, from the Ith of 0 to N-1", 1},
+    {"repeat", REPEAT, "N", 0, "runs of each case, 1 to 16 (3); fewer than 3 see fewer poison patterns", 1},
+    {"timeout", TIMEOUT, "SECONDS", 0, "limit of one run of one case (10)", 1},
+    {"max-findings", FINDINGS, "N", 0, "findings shown per kernel (10)", 2},
+    {"json", JSON, "FILE", 0, "also write the result as JSON", 2},
+    {"junit", JUNIT, "FILE", 0, "also write it as JUnit XML", 2},
+    {"github", GITHUB, NULL, 0, "also print GitHub workflow commands", 2},
+    {0},
+};
+
+static long number(struct argp_state *state, const char *text, long low, long high)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < low || n > high)
+        argp_error(state, "'%s' is not a number from %ld to %ld", text, low, high);
+    return n;
+}
+
+static void parse_shard(struct argp_state *state, const char *text, arguments *a)
+{
+    char after;
+    if (sscanf(text, "%d/%d%c", &a->shard, &a->shards, &after) != 2 || a->shards < 1 || a->shard < 0 ||
+        a->shard >= a->shards)
+        argp_error(state, "--shard takes I/N with 0 <= I < N, not '%s'", text);
+}
+
+static double parse_seconds(struct argp_state *state, const char *text)
+{
+    char *end;
+    double s = strtod(text, &end);
+    if (end == text || *end || !(s > 0) || !(s <= 86400))
+        argp_error(state, "'%s' is not a time limit in seconds", text);
+    return s;
+}
+
+static void add_wish(struct argp_state *state, arguments *a, source from, const char *what)
+{
+    if (a->n_wishes == MAX_SUBJECTS) argp_error(state, "more than %d kernels", MAX_SUBJECTS);
+    if (a->n_wishes < MAX_SUBJECTS) a->wishes[a->n_wishes++] = (wish){from, what};
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    arguments *a = state->input;
+    switch (key) {
+    case 'v': a->vectors = arg; break;
+    case 'k': add_wish(state, a, KERNEL, arg); break;
+    case EXEC: add_wish(state, a, PROGRAM, arg); break;
+    case SUBJECT: add_wish(state, a, NAMED, arg); break;
+    case ONLY: a->only = arg; break;
+    case JSON: a->json = arg; break;
+    case JUNIT: a->junit = arg; break;
+    case GITHUB: a->github = true; break;
+    case REPEAT: a->repeat = (int)number(state, arg, 1, TRIAL_RUNS); break;
+    case TIMEOUT: a->timeout = parse_seconds(state, arg); break;
+    case FINDINGS: a->max_findings = (size_t)number(state, arg, 0, 1000000); break;
+    case SHARD: parse_shard(state, arg, a); break;
+    case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
+    case ARGP_KEY_END:
+        if (!a->vectors) argp_error(state, "--vectors DIR is missing");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------
+ */
+
+static void show_progress(void *context, size_t done, size_t all)
+{
+    progress_show(context, (double)done, (double)all);
+}
+
+static void name_wish(const wish *w, char *text, size_t size)
+{
+    static const char *const flag[] = {[KERNEL] = "--kernel", [PROGRAM] = "--exec", [NAMED] = "--subject"};
+    bool quote = strpbrk(w->what, " '\"$");
+    snprintf(text, size, "%s %s%s%s", flag[w->source], quote ? "'" : "", w->what, quote ? "'" : "");
+}
+
+static bool run_wish(const arguments *a, const wish *w, const mx_case *const *cases, size_t n, result *r)
+{
+    subject s;
+    subject_limits limits = {a->timeout};
+    if (w->source == KERNEL)
+        subject_open_library(&s, w->what, &limits);
+    else if (w->source == PROGRAM)
+        subject_open_program(&s, w->what, cases, n, &limits);
+    else
+        open_named(&s, w->what, cases, n, &limits);
+    char argument[512];
+    name_wish(w, argument, sizeof argument);
+    progress p = progress_begin(s.name);
+    judge_options o = {.repeat = a->repeat,
+                       .vectors = a->vectors,
+                       .argument = argument,
+                       .progress = show_progress,
+                       .context = &p};
+    bool room = result_add_subject(r, s.name);
+    if (room) judge_subject(r, &s, cases, n, &o);
+    progress_end(&p);
+    subject_close(&s);
+    return room;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 2 and 3 only where a subject was asked for by name; findings of the others are never lost to them. */
+static int exit_status(const arguments *a, const result *r)
+{
+    result_totals t = result_count(r);
+    if (t.subjects_failed) return EXIT_FINDINGS;
+    for (size_t i = 0; i < r->n_subjects && a->n_wishes; i++) {
+        const subject_result *s = &r->subjects[i];
+        result_totals one = subject_count(s);
+        if (*s->cannot) return s->status == MX_CANNOT_RUN ? EXIT_CANNOT_RUN : EXIT_USAGE;
+        if (one.subjects_not_run) return EXIT_CANNOT_RUN;
+    }
+    return t.subjects_passed ? EXIT_PASSED : EXIT_CANNOT_RUN;
+}
+
+static int write_reports(const arguments *a, const result *r, int status)
+{
+    mx_error e = {0};
+    report_text(r, stdout);
+    if (a->github) report_github(r, stdout);
+    if ((a->json && report_json(r, a->json, &e) != MX_OK) ||
+        (a->junit && report_junit(r, a->junit, &e) != MX_OK)) {
+        fprintf(stderr, "mxcheck kernel: %s: %s\n", e.place, e.message);
+        return EXIT_USAGE;
+    }
+    return status;
+}
+
+static int check_all(arguments *a, const mx_case_set *set)
+{
+    size_t n = 0, all = mx_cases_count(set);
+    const mx_case **cases = calloc(all + 1, sizeof *cases);
+    judge_options wanted = {.only = a->only, .shard = a->shard, .shards = a->shards};
+    for (size_t i = 0; cases && i < all; i++)
+        if (judge_wants(&wanted, mx_cases_at(set, i), i)) cases[n++] = mx_cases_at(set, i);
+    if (!n) {
+        fprintf(stderr, "mxcheck kernel: %s: no case %s%s\n", a->vectors, a->only ? "matches " : "at all",
+                a->only ? a->only : "");
+        free(cases);
+        return EXIT_USAGE;
+    }
+    result r = {.n_cases = n, .max_findings = a->max_findings};
+    snprintf(r.vectors, sizeof r.vectors, "%s", a->vectors);
+    double start = now();
+    bool room = true;
+    for (int i = 0; i < a->n_wishes && room; i++)
+        room = run_wish(a, &a->wishes[i], cases, n, &r);
+    for (int i = 0; i < N_NAMED && room && !a->n_wishes; i++)
+        if (named[i].bundled) room = run_wish(a, &(wish){NAMED, named[i].name}, cases, n, &r);
+    r.seconds = now() - start;
+    int status = write_reports(a, &r, exit_status(a, &r));
+    result_free(&r);
+    free(cases);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .doc =
+            "Run golden cases on kernels and judge every bit.\n\nWithout --kernel, --exec or --subject the "
+            "bundled "
+            "kernels are checked. The first line of the output is the verdict.\v"
+            "Examples:\n  mxcheck kernel --vectors vectors/\n"
+            "  mxcheck kernel --vectors vectors/ --kernel ./libmine.so --only nan --json report.json\n\n"
+            "Exit status: 0 passed, 1 findings, 2 bad usage or input, 3 a kernel asked for could not run."};
+    arguments a = {.repeat = 3, .timeout = 10, .max_findings = 10};
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    mx_case_set *set;
+    mx_error e = {0};
+    if (mx_cases_load(a.vectors, &set, &e) != MX_OK) {
+        fprintf(stderr, "mxcheck kernel: %s: %s\n", e.place, e.message);
+        return EXIT_USAGE;
+    }
+    int status = check_all(&a, set);
+    mx_cases_free(set);
+    return status;
+}
+
+const command command_kernel = {"kernel", "check kernels against golden cases, bit by bit", 1, run};
