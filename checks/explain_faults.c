@@ -34,14 +34,17 @@ PLANT(ceil_of_amax, SCALED_BY("e8m0") && !(r->rule == MX_RULE_UP && r->ratio == 
       (r->rule = MX_RULE_UP, r->ratio = MX_RATIO_AMAX))
 PLANT(even_of_amax, SCALED_BY("e8m0") && r->rule != MX_RULE_EVEN,
       (r->rule = MX_RULE_EVEN, r->ratio = MX_RATIO_AMAX, r->even_addend = 0))
-PLANT(log2_near, SCALED_BY("e8m0"), (r->rule = MX_RULE_LOG2_NEAR, r->ratio = MX_RATIO_DIVIDE))
-PLANT(log2_ceil, SCALED_BY("e8m0"), (r->rule = MX_RULE_LOG2_CEIL, r->ratio = MX_RATIO_DIVIDE))
+PLANT(log2_near, SCALED_BY("e8m0") && r->rule != MX_RULE_LOG2_NEAR,
+      (r->rule = MX_RULE_LOG2_NEAR, r->ratio = MX_RATIO_DIVIDE))
+PLANT(log2_ceil, SCALED_BY("e8m0") && r->rule != MX_RULE_LOG2_CEIL,
+      (r->rule = MX_RULE_LOG2_CEIL, r->ratio = MX_RATIO_DIVIDE))
 PLANT(overflow_to_nan, r->cast.overflow == MX_SATURATE, r->cast.overflow = MX_OVERFLOW)
 PLANT(overflow_saturates, r->cast.overflow != MX_SATURATE, r->cast.overflow = MX_SATURATE)
 PLANT(overflow_finite, r->cast.overflow == MX_SATURATE, r->cast.overflow = MX_SATURATE_FINITE)
 PLANT(nan_to_max, r->clamp != MX_CLAMP_MIN_FIRST, r->clamp = MX_CLAMP_MIN_FIRST)
 PLANT(nan_to_min, r->clamp != MX_CLAMP_MAX_FIRST, r->clamp = MX_CLAMP_MAX_FIRST)
-PLANT(nan_to_zero, true, r->cast.nan_code[0] = r->cast.nan_code[1] = 0)
+PLANT(nan_to_zero, r->cast.nan_code[0] != 0 || r->cast.nan_code[1] != 0,
+      r->cast.nan_code[0] = r->cast.nan_code[1] = 0)
 PLANT(nan_signed, r->cast.nan != MX_NAN_SIGNED, r->cast.nan = MX_NAN_SIGNED)
 PLANT(nan_unsigned, r->cast.nan != MX_NAN_CANONICAL, r->cast.nan = MX_NAN_CANONICAL)
 PLANT(nan_all_ones, r->quirk == MX_QUIRK_NONE, r->quirk = MX_QUIRK_NAN_ALL_ONES)

@@ -46,10 +46,11 @@ static const struct {
     {row_before, "every row holds what belongs to the row before"},
 };
 
-static bool all_are(const seen *v, uint64_t bits)
+/* Do all elements hold these bits; or, of those that are wrong, all? */
+static bool all_are(const seen *v, uint64_t bits, bool wrong_ones)
 {
     for (int64_t i = 0; i < v->n; i++)
-        if (at(v, v->got, i) != bits) return false;
+        if (at(v, v->got, i) != bits && !(wrong_ones && at(v, v->got, i) == at(v, v->want, i))) return false;
     return v->n > 0;
 }
 
@@ -90,10 +91,12 @@ bool explain_place(const trial *t, int out, char *cause, size_t size)
     v.cols = s->grid.cols ? s->grid.cols : (int64_t)(s->row_bytes / v.d.bytes);
     v.rows = v.cols ? v.n / v.cols : 0;
     if (v.n < 2) return false;
-    if (all_are(&v, 0)) return snprintf(cause, size, "the whole output is zero"), true;
+    if (all_are(&v, 0, false)) return snprintf(cause, size, "the whole output is zero"), true;
     uint64_t poison = 0;
     memset(&poison, variants[0].poison, v.d.bytes);
-    if (all_are(&v, poison)) return snprintf(cause, size, "the output was never written"), true;
+    if (all_are(&v, poison, false)) return snprintf(cause, size, "the output was never written"), true;
+    if (all_are(&v, poison, true))
+        return snprintf(cause, size, "the wrong elements were never written"), true;
     if (nibbles_swapped(&v)) return snprintf(cause, size, "the nibbles of each byte are swapped"), true;
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         if (reproduces(&v, maps[i].map)) return snprintf(cause, size, "%s", maps[i].cause), true;

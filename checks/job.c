@@ -245,16 +245,18 @@ static void name_format(const job *j, slot *s)
 
 static mx_status slot_make(job *j, slot *s, const role *r, const mx_tensor *t, bool input, mx_error *e)
 {
+    mx_tensor list = *t;
+    if (operation_find(j->c->operation)->flat || r->part == PART_PLAIN) {
+        list.rank = 1;
+        list.shape[0] = mx_tensor_count(t);
+        t = &list;
+    }
     *s = (slot){.part = r->part, .rank = t->rank};
     snprintf(s->role, sizeof s->role, "%s", r->name);
     snprintf(s->dtype, sizeof s->dtype, "%s", t->dtype);
     memcpy(s->shape, t->shape, sizeof s->shape);
     name_format(j, s);
     if (r->part == PART_PLACED) return slot_placed(j, s, t, e);
-    if (r->part == PART_PLAIN) { /* a list, in whatever shape the file has it */
-        s->rank = 1;
-        s->shape[0] = mx_tensor_count(t);
-    }
     if (input && r->part == PART_SOURCE) s->misalign = j->c->misalign;
     bool placed = r->part != PART_SOURCE && r->part != PART_PLAIN;
     return placed ? slot_grid(j, s, t, input, e) : slot_rows(s, j->c, t, input, e);

@@ -17,6 +17,7 @@ typedef struct operation {
     const char *name;
     role in[8], out[8]; /* ended by a NULL name */
     bool product;       /* judged against a bound, not bit for bit */
+    bool flat;          /* tensors are vectors, in whatever shape a case has them */
 } operation;
 
 const operation *operation_find(const char *name); /* NULL if unknown */

@@ -62,6 +62,9 @@ static void print_subject(const subject_result *s, FILE *out)
         print_counts(s, out);
     else if (!s->n_reasons)
         fprintf(out, "  no case matches any of its %d operations\n", s->n_ops);
+    if (s->untaken && t.cases_passed + t.cases_failed)
+        fprintf(out, "  %zu cases are of operations, recipes or formats that it does not offer\n",
+                s->untaken);
     for (size_t i = 0; i < s->n_reasons; i++)
         fprintf(out, "  not run: %s (%" PRId64 " case%s)\n", s->reasons[i].text, s->reasons[i].cases,
                 s->reasons[i].cases == 1 ? "" : "s");

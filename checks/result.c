@@ -41,9 +41,21 @@ bool result_add_row(subject_result *s, const case_row *row)
     return true;
 }
 
+/* One fault shows in many cases: of one check and operation only the first few are kept, so that another
+ * fault is seen too. */
+enum { FINDINGS_ALIKE = 3 };
+
+static size_t alike(const subject_result *s, const finding *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_findings; i++)
+        n += s->findings[i].check == f->check && !strcmp(s->findings[i].op, f->op);
+    return n;
+}
+
 void result_add_finding(result *r, subject_result *s, const finding *f, case_row *row)
 {
-    bool full = s->n_findings >= r->max_findings;
+    bool full = s->n_findings >= r->max_findings || alike(s, f) >= FINDINGS_ALIKE;
     if (full || !grow(&s->findings, s->n_findings, &s->room_findings, sizeof *s->findings)) {
         s->dropped++;
         return;
