@@ -168,7 +168,7 @@ static mx_status write_inputs(const program *p, const mx_case *c, mx_error *e)
     *copy = *c;
     copy->n_want = 0;
     for (int i = 0; i < copy->n_in; i++)
-        snprintf(copy->in[i].stored, sizeof copy->in[i].stored, "%s", copy->in[i].name);
+        memcpy(copy->in[i].stored, copy->in[i].name, sizeof copy->in[i].stored);
     file_of(path, sizeof path, p, "in", c->id);
     mx_status status = mx_cases_write(path, copy, 1, e);
     free(copy);

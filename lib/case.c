@@ -10,6 +10,8 @@
 
 /* A case takes about 5 KB: a header of many small ones must not take the machine's memory. */
 enum { MANIFEST_MAX = 16 << 20, CASES_MAX = 1 << 16 };
+/* Cases are held in memory, and a sparse file may claim any size. */
+static const uint64_t file_max = (uint64_t)4 << 30;
 
 struct mx_case_set {
     mx_case *cases;
@@ -206,6 +208,10 @@ static mx_status check_digest(const mx_manifest_file *f, const mx_input *in, mx_
 static mx_status add_input(mx_case_set *set, mx_input *in, mx_error *e)
 {
     mx_store store = {0};
+    if (in->size > file_max) {
+        mx_fail(e, MX_UNSUPPORTED, in->name, "has more than 4 GiB, too much for a file of cases");
+        return mx_input_close(in), MX_UNSUPPORTED;
+    }
     mx_status status = mx_safetensors_read(in, &store, e);
     if (!status) status = mx_store_sort(&store, e);
     if (!status) status = mx_cases_add(set, &store, e);

@@ -20,8 +20,7 @@ typedef struct arguments {
     bool full;
 } arguments;
 
-/* ---- a file
- * ------------------------------------------------------------------------------------------------ */
+/* ---- a file ------------------------------------------------------------------------------------------ */
 
 static void show_file(const arguments *a, const mx_store *s)
 {
@@ -46,8 +45,7 @@ static void show_file(const arguments *a, const mx_store *s)
            s->n_files == 1 ? "" : "s");
 }
 
-/* ---- a tensor
- * ---------------------------------------------------------------------------------------------- */
+/* ---- a tensor ---------------------------------------------------------------------------------------- */
 
 /* What is printed: a matrix, its type and, where it is quantised, its scales. */
 typedef struct view {

@@ -5,14 +5,17 @@ FUZZ_CC      ?= clang
 FUZZ_FLAGS   := -std=c11 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
                 -fno-omit-frame-pointer -ffp-contract=off -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unknown-pragmas
 FUZZ_TARGETS := $(patsubst checks/fuzz/fuzz_%.c,%,$(wildcard checks/fuzz/fuzz_*.c))
-FUZZ_LIB     := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(LIB_SRC))
+FUZZ_LIB     := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(LIB_SRC) emu/schedule.c)
 
 $(BUILD)/fuzz/obj/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_FLAGS) -Ilib -MMD -MP -c $< -o $@
+$(BUILD)/fuzz/obj/emu/%.o: emu/%.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_FLAGS) -Ilib -Iemu -MMD -MP -c $< -o $@
 $(BUILD)/fuzz/obj/checks/fuzz/%.o: checks/fuzz/%.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_FLAGS) -Ilib -MMD -MP -c $< -o $@
+	$(FUZZ_CC) $(FUZZ_FLAGS) -Ilib -Iemu -MMD -MP -c $< -o $@
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/obj/checks/fuzz/fuzz_%.o $(FUZZ_LIB)
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ -ljansson -lmd -lm
 .PRECIOUS: $(BUILD)/fuzz/obj/checks/fuzz/%.o $(BUILD)/fuzz/fuzz_%

@@ -254,8 +254,18 @@ START_TEST(case_of_a_stranger_is_judged)
 }
 END_TEST
 
-/* ---- manifests
- * ---------------------------------------------------------------------------------------------- */
+START_TEST(sparse_giant_is_refused)
+{
+    mx_case_set *set;
+    mx_error e = {0};
+    const char *path = scratch_write("giant.safetensors", "", 0);
+    ck_assert_int_eq(truncate(path, ((off_t)4 << 30) + 1), 0);
+    ck_assert_int_eq(mx_cases_load(path, &set, &e), MX_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(e.message, "4 GiB"));
+}
+END_TEST
+
+/* ---- manifests --------------------------------------------------------------------------------------- */
 
 /* In each text, @ stands for the right digest and # for the right size of good.safetensors. */
 static const struct {
@@ -422,6 +432,7 @@ Suite *test_cases(void)
     tcase_add_test(t, made_inputs_round_trip);
     tcase_add_test(t, bad_cases_are_not_written);
     tcase_add_loop_test(t, case_of_a_stranger_is_judged, 0, COUNT(strangers));
+    tcase_add_test(t, sparse_giant_is_refused);
     tcase_add_loop_test(t, manifest_is_judged, 0, COUNT(manifests));
     tcase_add_test(t, written_manifest_is_read_and_deterministic);
     tcase_add_test(t, flags_are_complete_and_distinct);

@@ -171,6 +171,22 @@ START_TEST(every_cut_is_noticed)
 }
 END_TEST
 
+START_TEST(reads_are_bounded)
+{
+    static const uint64_t bad[][2] = {{5, 1},          {4, 2},          {0, 6},
+                                      {UINT64_MAX, 2}, {UINT64_MAX, 0}, {2, SIZE_MAX}};
+    char to[8];
+    mx_input in;
+    ck_assert_int_eq(mx_input_memory("memory", "abcde", 5, &in, NULL), MX_OK);
+    ck_assert_int_eq(mx_input_read(&in, 5, to, 0, NULL), MX_OK);
+    ck_assert_int_eq(mx_input_read(&in, 3, to, 2, NULL), MX_OK);
+    ck_assert_mem_eq(to, "de", 2);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_int_eq(mx_input_read(&in, bad[i][0], to, (size_t)bad[i][1], NULL), MX_BAD_INPUT);
+    mx_input_close(&in);
+}
+END_TEST
+
 /* ---- round trips ----------------------------------------------------------------------------------------
  */
 
@@ -339,6 +355,7 @@ Suite *test_safetensors(void)
     tcase_add_test(t, files_too_short_for_a_header_are_refused);
     tcase_add_test(t, what_is_no_regular_file_is_refused);
     tcase_add_test(t, every_cut_is_noticed);
+    tcase_add_test(t, reads_are_bounded);
     tcase_add_test(t, every_type_round_trips);
     tcase_add_test(t, order_of_arrays_does_not_change_the_bytes);
     tcase_add_test(t, an_unfinished_file_never_appears);
