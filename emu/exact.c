@@ -79,47 +79,69 @@ void mx_exact_add_lanes(mx_exact *s, const mx_lanes *x)
     }
 }
 
+/* Settle the carries and drop the sign, which is returned as 1 or -1. */
+static int make_positive(mx_exact *s)
+{
+    settle(s);
+    if (s->limb[MX_EXACT_LIMBS - 1] >= 0) return 1;
+    for (int i = 0; i < MX_EXACT_LIMBS; i++)
+        s->limb[i] = -s->limb[i];
+    settle(s);
+    return -1;
+}
+
+/* to += from * scale_a * scale_b, limb by limb: 48 bits times 32. */
+static void add_multiple(mx_exact *to, mx_exact *from, double scale_a, double scale_b)
+{
+    int ea, eb;
+    int64_t ma = (int64_t)ldexp(frexp(scale_a, &ea), 24), mb = (int64_t)ldexp(frexp(scale_b, &eb), 24);
+    int64_t m = ma * mb, high = m / ((int64_t)1 << 24), low = m % ((int64_t)1 << 24);
+    int sign = make_positive(from);
+    for (int i = 0; i < MX_EXACT_LIMBS; i++) {
+        if (!from->limb[i]) continue;
+        int at = 32 * i + MX_EXACT_LOW + ea + eb - 48;
+        mx_exact_add(to, sign * low * from->limb[i], at);
+        mx_exact_add(to, sign * high * from->limb[i], at + 24);
+    }
+}
+
+static bool is_zero(mx_exact *s)
+{
+    settle(s);
+    for (int i = 0; i < MX_EXACT_LIMBS; i++)
+        if (s->limb[i]) return false;
+    return true;
+}
+
 void mx_exact_add_scaled(mx_exact *s, const mx_lanes *x, double scale_a, double scale_b)
 {
     mx_exact dot;
     mx_exact_clear(&dot);
     mx_exact_add_lanes(&dot, x);
-    settle(&dot);
-    bool zero = true;
-    for (int i = 0; i < MX_EXACT_LIMBS; i++)
-        zero &= !dot.limb[i];
-    double scale = scale_a * scale_b;
-    if (dot.nan || dot.plus_inf || dot.minus_inf || !isfinite(scale)) {
-        double value = mx_exact_f64(&dot) * scale_a * scale_b;
-        mx_exact_add_double(s, value);
+    bool special = dot.nan || dot.plus_inf || dot.minus_inf || !isfinite(scale_a) || !isfinite(scale_b);
+    if (special)
+        mx_exact_add_double(s, mx_exact_f64(&dot) * scale_a * scale_b);
+    else if (scale_a != 0 && scale_b != 0 && !is_zero(&dot))
+        add_multiple(s, &dot, scale_a, scale_b);
+}
+
+void mx_exact_scale(mx_exact *s, float x, float y)
+{
+    mx_exact from = *s;
+    bool special = s->nan || s->plus_inf || s->minus_inf || !isfinite(x) || !isfinite(y);
+    mx_exact_clear(s);
+    if (special) {
+        mx_exact_add_double(s, mx_exact_f64(&from) * (double)x * (double)y);
         return;
     }
-    if (zero || scale == 0) return;
-    int ea, eb;
-    int64_t ma = (int64_t)ldexp(frexp(scale_a, &ea), 24), mb = (int64_t)ldexp(frexp(scale_b, &eb), 24);
-    int64_t m = ma * mb; /* fp32 scales: 48 bits; each limb has 32 more, so it goes in as two halves */
-    for (int i = 0; i < MX_EXACT_LIMBS; i++) {
-        if (!dot.limb[i]) continue;
-        int at = 32 * i + MX_EXACT_LOW + ea + eb - 48;
-        int64_t low = dot.limb[i] & 0xFFFF, high = (dot.limb[i] >> 16);
-        mx_exact_add(s, (m >> 24) * low, at + 24);
-        mx_exact_add(s, (m & 0xFFFFFF) * low, at);
-        mx_exact_add(s, (m >> 24) * high, at + 40);
-        mx_exact_add(s, (m & 0xFFFFFF) * high, at + 16);
-    }
+    if (x != 0 && y != 0) add_multiple(s, &from, (double)x, (double)y);
 }
 
 /* The magnitude's leading 64 bits with a sticky lowest bit: |sum| ~ top * 2^exp. False for zero. */
 static bool leading_bits(const mx_exact *s, bool *negative, uint64_t *top, int *exp)
 {
     mx_exact t = *s;
-    settle(&t);
-    *negative = t.limb[MX_EXACT_LIMBS - 1] < 0;
-    if (*negative) {
-        for (int i = 0; i < MX_EXACT_LIMBS; i++)
-            t.limb[i] = -t.limb[i];
-        settle(&t);
-    }
+    *negative = make_positive(&t) < 0;
     int i = MX_EXACT_LIMBS - 1;
     while (i >= 0 && !t.limb[i])
         i--;
@@ -157,7 +179,8 @@ double mx_exact_f64(const mx_exact *s)
     if (s->nan || (s->plus_inf && s->minus_inf)) return (double)NAN;
     if (s->plus_inf || s->minus_inf) return s->plus_inf ? (double)INFINITY : -(double)INFINITY;
     if (!leading_bits(s, &negative, &top, &exp)) return 0;
-    double x = ldexp((double)round_even(top, exp, 52, -1022, &quantum), quantum);
+    uint64_t kept = round_even(top, exp, 52, -1022, &quantum);
+    double x = ldexp((double)kept, quantum);
     return negative ? -x : x;
 }
 

@@ -8,7 +8,7 @@
 #ifndef MX_EXACT_H
 #define MX_EXACT_H
 
-#include "model.h"
+#include "gemm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,13 +29,23 @@ void mx_exact_add_double(mx_exact *s, double x); /* any double of magnitude 0 or
 /* Add the products of all lanes, with their scales. fp32 scales are not taken here: see mx_exact_add_scaled.
  */
 void mx_exact_add_lanes(mx_exact *s, const mx_lanes *x);
-/* Add sum(a[k] * b[k]) * scale, k < n, exactly. */
+/* Add sum(a[k] * b[k]) * scale_a * scale_b exactly; the scales hold at most 24 bits each. */
 void mx_exact_add_scaled(mx_exact *s, const mx_lanes *x, double scale_a, double scale_b);
+
+/* Multiply the sum by two fp32 numbers, exactly. */
+void mx_exact_scale(mx_exact *s, float x, float y);
 
 /* The sum rounded once, to nearest even; an exact zero is +0. NaN (also Inf - Inf): 0x7FC00000. */
 uint32_t mx_exact_f32(const mx_exact *s);
 uint32_t mx_exact_f16(const mx_exact *s);
 double mx_exact_f64(const mx_exact *s);
+
+/* The product a b^T with all scales (block scales and globals; alpha, beta, c, bias, model, schedule and d of
+ * p are ignored), each output the correctly rounded exact sum: f64[i * pitch + j] in double, and f32 as bits
+ * of binary32 rounded once from the exact value. Either may be NULL. Vectors carry each sum as hi + lo
+ * without error, and outputs where even that does not hold go through the long accumulator. An output that
+ * holds NaN or Inf - Inf is NaN (0x7FC00000). Memory: a few tiles per thread. */
+mx_status mx_exact_product(const mx_product *p, double *f64, uint32_t *f32, int64_t pitch, mx_error *e);
 
 #ifdef __cplusplus
 }

@@ -219,7 +219,7 @@ int64_t mx_operand_inexact_bf16(const mx_operand *x)
     return n;
 }
 
-static void load_row(uint32_t *to, const mx_operand *x, int64_t row, int64_t lane, int64_t n)
+void mx_load_codes(const mx_operand *x, int64_t row, int64_t lane, int64_t n, uint32_t *to)
 {
     int64_t at = row * x->row_stride + lane * x->k_stride, step = x->k_stride;
     if (code_bytes(x->format) == 1) {
@@ -239,7 +239,7 @@ void mx_panel_load(mx_panel *panel, const mx_product *p, const mx_operand *x, in
     panel->k = k;
     for (int64_t i = 0; i < rows; i++) {
         if (!p->schedule.dequantize)
-            load_row(panel->codes + i * k, x, row + i, lane, k);
+            mx_load_codes(x, row + i, lane, k, panel->codes + i * k);
         else
             for (int64_t l = 0; l < k; l++)
                 panel->codes[i * k + l] = dequantized(x, row + i, lane + l, &exact);

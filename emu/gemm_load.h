@@ -29,6 +29,9 @@ void mx_panel_load(mx_panel *panel, const mx_product *p, const mx_operand *x, in
 /* Scales of n rows at one lane, as fp32. An operand without scales gives ones. */
 void mx_load_factors(const mx_operand *x, int64_t row, int64_t n, int64_t lane, float *out);
 
+/* n codes of one row from `lane` on. */
+void mx_load_codes(const mx_operand *x, int64_t row, int64_t lane, int64_t n, uint32_t *out);
+
 float mx_load_value(const mx_format *f, const void *data, int64_t at);
 /* One RNE cast; f16 and bf16 overflow to Inf, 8-bit formats saturate. */
 void mx_store_value(const mx_format *f, void *data, int64_t at, float x);
