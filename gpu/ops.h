@@ -18,6 +18,7 @@
 /* clang-format off */
 #define MX_GPU_TABLES(TABLE) \
     TABLE(dequantize)        \
+    TABLE(gemm)              \
     TABLE(quantize_e4m3)     \
     TABLE(quantize_e5m2)     \
     TABLE(quantize_fp4)      \
