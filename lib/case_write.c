@@ -134,11 +134,12 @@ static mx_status write_gathered(const char *path, gathered *g)
     mx_status status =
         mx_safetensors_create(path, g->arrays, g->n_arrays, g->metadata, g->n_metadata, &w, g->e);
     if (status) return status;
-    for (size_t i = 0; i < w.n && !status; i++) {
-        size_t j = 0; /* the writer has its own order */
-        while (strcmp(g->arrays[j].name, w.arrays[i].name))
-            j++;
-        status = mx_writer_put(&w, w.arrays[i].name, 0, g->data[j], (size_t)w.arrays[i].bytes, g->e);
+    for (size_t i = 0; i < g->n_arrays && !status; i++) {
+        const mx_array *a = &g->arrays[i];
+        int64_t count;
+        uint64_t bytes = 0;
+        mx_shape_bytes(a->rank, a->shape, a->dtype.bytes, &count, &bytes);
+        status = mx_writer_put(&w, a->name, 0, g->data[i], (size_t)bytes, g->e);
     }
     if (!status) return mx_writer_finish(&w, g->e);
     mx_writer_abandon(&w);

@@ -83,15 +83,19 @@ static char *header_text(const mx_writer *w, const mx_pair *pairs, size_t n_pair
 
 static mx_status check_names(const mx_writer *w, const char *path, mx_error *e)
 {
-    for (size_t i = 0; i < w->n; i++) {
+    json_t *seen = json_object();
+    mx_status status = MX_OK;
+    for (size_t i = 0; i < w->n && !status; i++) {
         const char *name = w->arrays[i].name;
         if (!*name || !strcmp(name, "__metadata__"))
-            return mx_fail(e, MX_BAD_USAGE, path, "a tensor cannot be named '%s'", name);
-        for (size_t j = 0; j < i; j++)
-            if (!strcmp(name, w->arrays[j].name))
-                return mx_fail(e, MX_BAD_USAGE, path, "two tensors are named '%s'", name);
+            status = mx_fail(e, MX_BAD_USAGE, path, "a tensor cannot be named '%s'", name);
+        else if (json_object_get(seen, name))
+            status = mx_fail(e, MX_BAD_USAGE, path, "two tensors are named '%s'", name);
+        else if (json_object_set_new(seen, name, json_true()))
+            status = mx_fail(e, MX_BAD_USAGE, path, "a tensor's name is not UTF-8");
     }
-    return MX_OK;
+    json_decref(seen);
+    return status;
 }
 
 mx_status mx_safetensors_create(const char *path, const mx_array *arrays, size_t n, const mx_pair *metadata,

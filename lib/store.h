@@ -71,7 +71,7 @@ typedef struct mx_writer {
     mx_output out;
     mx_array *arrays; /* begin and bytes are filled in */
     uint64_t *written;
-    size_t n;
+    size_t n, last; /* last: where the latest bytes went, and the search for a name begins */
 } mx_writer;
 
 /* Bytes of array `name` at `offset` within it. Each byte must be written once. */

@@ -40,9 +40,11 @@ mx_status mx_writer_begin(mx_writer *w, const char *path, const mx_array *arrays
 mx_status mx_writer_put(mx_writer *w, const char *name, uint64_t offset, const void *data, size_t n,
                         mx_error *e)
 {
-    for (size_t i = 0; i < w->n; i++) {
+    for (size_t k = 0; k < w->n; k++) {
+        size_t i = (w->last + k) % w->n;
         const mx_array *a = &w->arrays[i];
         if (strcmp(a->name, name)) continue;
+        w->last = i;
         if (offset > a->bytes || n > a->bytes - offset)
             return mx_fail(e, MX_BAD_USAGE, name, "has room for %" PRIu64 " bytes", a->bytes);
         w->written[i] += n;

@@ -61,6 +61,18 @@ expect 2 'has 280 bytes' "$MXCHECK" dequantize q.npy -r mxfp4-col -o x.npy
 test ! -e x.npy
 test ! -e x.safetensors
 
+# The committed vectors open with NumPy alone, by the three lines of the README.
+python3 - "$root/vectors/cast.safetensors" <<'EOF'
+import json, sys
+import numpy as np
+b = open(sys.argv[1], "rb").read(); n = int.from_bytes(b[:8], "little"); h = json.loads(b[8:8 + n]); m = h.pop("__metadata__")
+t = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "U32": "<u4", "I8": "i1"}
+x = {k: np.frombuffer(b[8 + n:], t.get(v["dtype"], "u1"), int(np.prod(v["shape"])), v["data_offsets"][0]).reshape(v["shape"]) for k, v in h.items()}
+case = json.loads(next(v for k, v in sorted(m.items()) if k.startswith("case:")))
+q, y = (x[case[k][r]] for k, r in (("in", "x"), ("want", "q")))
+assert q.size == y.size > 0 and case["operation"] == "cast", case
+EOF
+
 # ---- show
 expect 0 'F8_E8M0' "$MXCHECK" show q.safetensors
 expect 0 'metadata made: by hand' "$MXCHECK" show q.safetensors
