@@ -11,7 +11,8 @@
 #include "quantized.h"
 
 typedef struct arguments {
-    const char *input, *output, *layout, *tensor;
+    const char *input, *output, *tensor;
+    quantized_naming naming;
     const mx_recipe *recipe;
     const mx_format *format;
 } arguments;
@@ -24,11 +25,11 @@ typedef struct buffers {
     void *scales, *values;
 } buffers;
 
-static mx_status convert_parts(const quantized *q, const mx_format *format, buffers *b, sink *out,
-                               mx_error *e)
+static mx_status convert_parts(const quantized *q, const char *name, const mx_format *format, buffers *b,
+                               sink *out, mx_error *e)
 {
     const quantized_shape *s = &q->shape;
-    parts cut = quantized_cut(s);
+    parts cut = quantized_cut_of(q);
     part p = {0};
     mx_dtype d;
     mx_dtype_find(format->name, &d);
@@ -38,11 +39,11 @@ static mx_status convert_parts(const quantized *q, const mx_format *format, buff
         progress_show(&bar, (double)p.row * (double)s->cols + (double)p.col,
                       (double)s->rows * (double)s->cols);
         mx_quantized part_of = {b->codes, b->scales, q->global};
-        status = part_read(q->store, q->codes, s->cols, &p, b->codes, e);
+        status = quantized_codes(q, &p, b->codes, e);
         if (!status) status = quantized_scales(q, &p, b->scales, e);
         if (!status)
             status = mx_dequantize(s->recipe, &part_of, p.rows, p.cols, format, b->values, p.cols, e);
-        if (!status) status = sink_part(out, q->codes->name, d.bytes, s->cols, &p, b->values, e);
+        if (!status) status = sink_part(out, name, d.bytes, s->cols, &p, b->values, e);
     }
     progress_end(&bar);
     return status;
@@ -52,12 +53,14 @@ static mx_status convert(const arguments *a, const mx_store *store, const mx_arr
                          sink *out, mx_error *e)
 {
     quantized q;
-    mx_status status = quantized_find(store, x, r, a->layout, &q, e);
+    char name[QUANTIZED_NAME];
+    quantized_base(&a->naming, x->name, name);
+    mx_status status = quantized_find(store, x, r, &a->naming, &q, e);
     if (status) return status;
-    parts cut = quantized_cut(&q.shape);
+    parts cut = quantized_cut_of(&q);
     size_t most = (size_t)parts_largest(&cut) + 1;
     buffers b = {malloc(most), malloc(most * sizeof(float)), malloc(most * sizeof(float))};
-    status = b.codes && b.scales && b.values ? convert_parts(&q, a->format, &b, out, e)
+    status = b.codes && b.scales && b.values ? convert_parts(&q, name, a->format, &b, out, e)
                                              : mx_fail(e, MX_NO_MEMORY, x->name, "out of memory");
     free(b.codes);
     free(b.scales);
@@ -69,69 +72,74 @@ static mx_status convert(const arguments *a, const mx_store *store, const mx_arr
 /* ---- the file ---------------------------------------------------------------------------------------------
  */
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n > m && !strcmp(s + n - m, end);
-}
-
 /* The recipe that x is dequantised by; NULL: it is copied. --recipe is for the named tensor, or without one
  * for every array that has scales beside it, or stands alone. */
 static mx_status recipe_of(const arguments *a, const mx_store *s, const mx_array *x, const mx_recipe **r,
                            mx_error *e)
 {
-    char scale[QUANTIZED_NAME];
-    quantized_name(scale, x->name, ".scale");
-    bool named = a->tensor ? !strcmp(a->tensor, x->name)
-                           : mx_store_find(s, scale) || (s->n_arrays == 1 && x->dtype.bytes == 1);
-    if (a->tensor && !named) return *r = NULL, MX_OK;
+    char base[QUANTIZED_NAME], scale[QUANTIZED_NAME];
+    *r = NULL;
+    if (!quantized_base(&a->naming, x->name, base) || x->dtype.bytes != 1) return MX_OK;
+    quantized_name(scale, base, a->naming.scale);
+    bool named = a->tensor ? !strcmp(a->tensor, x->name) : mx_store_find(s, scale) || s->n_arrays == 1;
+    if (a->tensor && !named) return MX_OK;
     return quantized_recipe(s, x, named ? a->recipe : NULL, r, e);
-}
-
-/* X.scale and X.global are consumed with X. */
-static mx_status is_consumed(const arguments *a, const mx_store *s, const mx_array *x, bool *consumed,
-                             mx_error *e)
-{
-    static const char *const endings[] = {".scale", ".global"};
-    *consumed = false;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char codes[QUANTIZED_NAME];
-        if (!ends_with(x->name, endings[i]) || strlen(x->name) >= sizeof codes) continue;
-        snprintf(codes, sizeof codes, "%.*s", (int)(strlen(x->name) - strlen(endings[i])), x->name);
-        const mx_array *of = mx_store_find(s, codes);
-        const mx_recipe *r = NULL;
-        mx_status status = of ? recipe_of(a, s, of, &r, e) : MX_OK;
-        if (status) return status;
-        *consumed |= r != NULL;
-    }
-    return MX_OK;
 }
 
 typedef struct fate {
     const mx_recipe *recipe; /* NULL: copied, unless consumed */
-    bool consumed;
+    bool consumed;           /* scales of codes that are dequantised */
 } fate;
 
-static mx_status decide(const arguments *a, const mx_store *s, fate *fates, mx_store *out, size_t *n,
-                        mx_error *e)
+static void consume(const mx_store *s, const char *base, const char *ending, fate *fates)
 {
-    mx_status status = quantized_keep_metadata(s, out, e);
+    char name[QUANTIZED_NAME];
+    quantized_name(name, base, ending);
+    const mx_array *a = mx_store_find(s, name);
+    if (a && *ending) fates[a - s->arrays].consumed = true;
+}
+
+/* What becomes of each array, and which arrays the output has. */
+static mx_status decide(const arguments *a, const mx_store *s, fate *fates, size_t *n, mx_error *e)
+{
+    mx_status status = MX_OK;
+    char base[QUANTIZED_NAME];
     for (size_t i = 0; i < s->n_arrays && !status; i++) {
-        mx_array x = s->arrays[i];
-        status = is_consumed(a, s, &x, &fates[i].consumed, e);
-        if (!status) status = recipe_of(a, s, &s->arrays[i], &fates[i].recipe, e);
-        if (status || fates[i].consumed) continue;
-        if (fates[i].recipe) {
-            mx_dtype_find(a->format->name, &x.dtype);
-            ++*n;
-        }
-        status = mx_store_add(out, &x, e);
+        status = recipe_of(a, s, &s->arrays[i], &fates[i].recipe, e);
+        if (status || !fates[i].recipe) continue;
+        quantized_base(&a->naming, s->arrays[i].name, base);
+        consume(s, base, a->naming.scale, fates);
+        consume(s, base, a->naming.global, fates);
+        ++*n;
     }
     if (!status && a->tensor && !mx_store_find(s, a->tensor))
         return mx_fail(e, MX_BAD_USAGE, a->input, "no tensor '%s'", a->tensor);
     if (!status && !*n)
-        return mx_fail(e, MX_BAD_USAGE, a->input,
-                       "no tensor says how it was quantized in the metadata: give its --recipe");
+        return mx_fail(
+            e, MX_BAD_USAGE, a->input,
+            "no codes with scales beside them whose recipe is known: give --recipe, and --names or "
+            "--tensor");
+    return status;
+}
+
+static mx_status describe(const arguments *a, const mx_store *s, const fate *fates, mx_store *out,
+                          mx_error *e)
+{
+    mx_status status = quantized_keep_metadata(s, out, e);
+    for (size_t i = 0; i < s->n_arrays && !status; i++) {
+        mx_array x = s->arrays[i];
+        char base[QUANTIZED_NAME];
+        if (fates[i].consumed) continue;
+        if (fates[i].recipe) {
+            mx_dtype_find(a->format->name, &x.dtype);
+            quantized_base(&a->naming, x.name, base);
+            x.name = base;
+            if (a->naming.packing && x.rank &&
+                __builtin_mul_overflow(x.shape[x.rank - 1], (int64_t)2, &x.shape[x.rank - 1]))
+                return mx_fail(e, MX_BAD_INPUT, base, "is too large");
+        }
+        status = mx_store_add(out, &x, e);
+    }
     return status;
 }
 
@@ -141,7 +149,8 @@ static mx_status dequantize_all(const arguments *a, const mx_store *s, size_t *n
     sink out;
     fate *fates = calloc(s->n_arrays + 1, sizeof *fates);
     if (!fates) return mx_fail(e, MX_NO_MEMORY, a->input, "out of memory");
-    mx_status status = decide(a, s, fates, &description, n, e);
+    mx_status status = decide(a, s, fates, n, e);
+    if (!status) status = describe(a, s, fates, &description, e);
     if (!status)
         status = sink_open(&out, a->output, description.arrays, description.n_arrays, description.metadata,
                            description.n_metadata, e);
@@ -166,6 +175,9 @@ static const struct argp_option options[] = {
     {"output-format", 'f', "FORMAT", 0, "f32 (default), bf16 or f16", 0},
     {"recipe", 'r', "NAME", 0, "how it was quantized (what the metadata says)", 0},
     {"scale-layout", 'l', "NAME", 0, "how the scales lie (what the metadata says, else row-major)", 0},
+    {"names", 'N', "CODES,SCALE,GLOBAL", 0,
+     "endings of the names of codes, scales, second level (,.scale,.global)", 0},
+    {"packing", 'P', "NAME", 0, "layout of 4-bit codes, two a byte: fp4-low-first, ... (one code a byte)", 0},
     {"tensor", 't', "NAME", 0, "only this one", 0},
     {0}};
 
@@ -180,7 +192,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o': a->output = arg; break;
     case 'l':
         if (!mx_layout_find(arg)) argp_error(state, "no layout '%s': mxcheck list layouts", printable(arg));
-        a->layout = arg;
+        a->naming.layout = arg;
+        break;
+    case 'N':
+        if (!quantized_parse_naming(arg, &a->naming))
+            argp_error(state, "--names takes CODES,SCALE[,GLOBAL]: --names ,_scale_inv");
+        break;
+    case 'P':
+        if (!mx_layout_find(arg)) argp_error(state, "no layout '%s': mxcheck list layouts", printable(arg));
+        a->naming.packing = arg;
         break;
     case 't': a->tensor = arg; break;
     case 'f':
@@ -214,7 +234,7 @@ static int run(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    arguments a = {.format = mx_format_find("f32")};
+    arguments a = {.format = mx_format_find("f32"), .naming = QUANTIZED_NAMING};
     mx_error e = {0};
     mx_store store;
     size_t n = 0;

@@ -14,7 +14,8 @@
 enum { MOST_COLUMNS = 32, PER_LINE = 8 };
 
 typedef struct arguments {
-    const char *file, *tensor, *layout, *as;
+    const char *file, *tensor, *as;
+    quantized_naming naming;
     const mx_recipe *recipe;
     long long row, col, count;
     bool full;
@@ -89,7 +90,8 @@ static mx_status show_piece(const view *v, const part *p, mx_error *e)
     unsigned char raw[MOST_COLUMNS * 8];
     uint64_t bits;
     double factor = 1;
-    mx_status status = part_read(v->store, v->x, v->cols, p, raw, e);
+    mx_status status =
+        v->scaled ? quantized_codes(&v->q, p, raw, e) : part_read(v->store, v->x, v->cols, p, raw, e);
     printf("row %" PRId64 ", columns %" PRId64 " to %" PRId64 "\n", p->row, p->col, p->col + p->cols - 1);
     for (int64_t j = 0; j < p->cols && !status; j++) {
         bool block = v->scaled && (j == 0 || (p->col + j) % v->q.shape.block_cols == 0);
@@ -140,6 +142,13 @@ static mx_status show_tensor(const arguments *a, const view *v, mx_error *e)
     return status;
 }
 
+static mx_status check_place(const arguments *a, const view *v, mx_error *e)
+{
+    if (a->row < v->rows && a->col < v->cols) return MX_OK;
+    return mx_fail(e, MX_BAD_USAGE, a->file, "tensor '%s' is a matrix of %" PRId64 " x %" PRId64, a->tensor,
+                   v->rows, v->cols);
+}
+
 static mx_status open_view(const arguments *a, const mx_store *s, view *v, mx_error *e)
 {
     const mx_recipe *r = NULL;
@@ -155,10 +164,11 @@ static mx_status open_view(const arguments *a, const mx_store *s, view *v, mx_er
                        a->tensor, v->rows, v->cols);
     mx_status status = quantized_recipe(s, v->x, a->recipe, &r, e);
     if (status || !r) return status;
-    if ((status = quantized_find(s, v->x, r, a->layout, &v->q, e))) return status;
+    if ((status = quantized_find(s, v->x, r, &a->naming, &v->q, e))) return status;
     v->scaled = v->q.shape.has_scale;
     v->dtype = v->q.shape.element;
-    return MX_OK;
+    v->cols = v->q.shape.cols;
+    return check_place(a, v, e);
 }
 
 /* ---- command line -----------------------------------------------------------------------------------------
@@ -169,6 +179,9 @@ static const struct argp_option options[] = {
     {"count", 'n', "N", 0, "rows of a block shown (4)", 0},
     {"recipe", 'r', "NAME", 0, "how the tensor was quantized (what the metadata says)", 0},
     {"scale-layout", 'l', "NAME", 0, "how its scales lie (what the metadata says, else row-major)", 0},
+    {"names", 'N', "CODES,SCALE,GLOBAL", 0,
+     "endings of the names of codes, scales, second level (,.scale,.global)", 0},
+    {"packing", 'P', "NAME", 0, "layout of 4-bit codes, two a byte: fp4-low-first, ... (one code a byte)", 0},
     {"as", 'a', "FORMAT", 0, "show codes of this format (what the file says)", 0},
     {"full", 'f', NULL, 0, "metadata up to 200 bytes a value instead of 100", 0},
     {0}};
@@ -194,7 +207,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case 'l':
         if (!mx_layout_find(arg)) argp_error(state, "no layout '%s': mxcheck list layouts", printable(arg));
-        a->layout = arg;
+        a->naming.layout = arg;
+        break;
+    case 'N':
+        if (!quantized_parse_naming(arg, &a->naming))
+            argp_error(state, "--names takes CODES,SCALE[,GLOBAL]: --names ,_scale_inv");
+        break;
+    case 'P':
+        if (!mx_layout_find(arg)) argp_error(state, "no layout '%s': mxcheck list layouts", printable(arg));
+        a->naming.packing = arg;
         break;
     case 'a':
         if (!mx_dtype_find(arg, &d))
@@ -229,7 +250,7 @@ static int run(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    arguments a = {.count = 4};
+    arguments a = {.count = 4, .naming = QUANTIZED_NAMING};
     mx_store s;
     mx_error e = {0};
     view v = {0};

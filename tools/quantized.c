@@ -7,6 +7,7 @@
 
 #include "npy.h"
 #include "quantized.h"
+#include "tiling.h"
 
 enum { PART_ELEMENTS = 1 << 23, COPY_BYTES = 1 << 22 };
 
@@ -141,7 +142,7 @@ static mx_status read_global(quantized *q, const char *name, mx_error *e)
     const mx_array *g = mx_store_find(q->store, name);
     q->global = 1;
     if (!mx_recipe_has_global(q->shape.recipe)) return MX_OK;
-    if (!g) return misfit(q->store, q->codes, "has no second-level scale (.global) in the file", e);
+    if (!g) return misfit(q->store, q->codes, "has no second-level scale beside it", e);
     if (g->bytes != sizeof q->global || strcmp(g->dtype.name, "f32"))
         return misfit(q->store, g, "is no single f32", e);
     return mx_store_read(q->store, g, 0, &q->global, sizeof q->global, e);
@@ -161,22 +162,95 @@ static mx_status unplace(quantized *q, mx_error *e)
     return status;
 }
 
-mx_status quantized_find(const mx_store *s, const mx_array *x, const mx_recipe *r, const char *layout,
+bool quantized_parse_naming(char *text, quantized_naming *n)
+{
+    char *scale = strchr(text, ','), *global = scale ? strchr(scale + 1, ',') : NULL;
+    if (!scale || (global && strchr(global + 1, ','))) return false;
+    *scale = 0;
+    n->codes = text;
+    n->scale = scale + 1;
+    if (global) {
+        *global = 0;
+        n->global = global + 1;
+    }
+    return *n->scale != 0;
+}
+
+bool quantized_base(const quantized_naming *n, const char *codes, char out[QUANTIZED_NAME])
+{
+    size_t all = strlen(codes), ending = strlen(n->codes);
+    if (all < ending || all - ending >= QUANTIZED_NAME || strcmp(codes + all - ending, n->codes))
+        return false;
+    snprintf(out, QUANTIZED_NAME, "%.*s", (int)(all - ending), codes);
+    return true;
+}
+
+/* Codes as they are meant. Packed ones must lie row by row, each row in bytes of its own. */
+static mx_status unpack_shape(quantized *q, const char *packing, mx_error *e)
+{
+    q->logical = *q->codes;
+    if (!packing) return MX_OK;
+    q->packing = mx_layout_find_unit(packing, 4);
+    if (!q->packing || !q->packing->for_codes || q->packing->tiling->tile_rows != 1 ||
+        q->packing->tiling->column_major)
+        return mx_fail(e, MX_BAD_USAGE, packing, "packs no rows of 4-bit codes");
+    int64_t *last = &q->logical.shape[q->logical.rank - 1];
+    if (!q->logical.rank || __builtin_mul_overflow(*last, (int64_t)2, last))
+        return misfit(q->store, q->codes, "cannot be packed rows", e);
+    mx_grid row = {.rows = 1, .cols = *last};
+    if (mx_layout_bytes(q->packing, &row) != *last / 2)
+        return misfit(q->store, q->codes, "has rows that this packing does not give", e);
+    return MX_OK;
+}
+
+parts quantized_cut_of(const quantized *q)
+{
+    parts cut = quantized_cut(&q->shape);
+    if (q->packing) cut.part_cols = cut.cols;
+    return cut;
+}
+
+mx_status quantized_codes(const quantized *q, const part *p, uint8_t *to, mx_error *e)
+{
+    int64_t cols = q->shape.cols;
+    if (!q->packing) return part_read(q->store, q->codes, cols, p, to, e);
+    uint8_t *packed = malloc((size_t)cols + 1), *row = malloc((size_t)cols + 1);
+    part line = {0, 0, 1, cols / 2};
+    mx_grid g = {.rows = 1, .cols = cols};
+    mx_status status = packed && row ? MX_OK : mx_fail(e, MX_NO_MEMORY, q->codes->name, "out of memory");
+    for (int64_t i = 0; i < p->rows && !status; i++) {
+        line.row = p->row + i;
+        status = part_read(q->store, q->codes, cols / 2, &line, packed, e);
+        if (!status) status = mx_layout_unpack(q->packing, &g, packed, row, e);
+        if (!status) memcpy(to + i * p->cols, row + p->col, (size_t)p->cols);
+    }
+    free(packed);
+    free(row);
+    return status;
+}
+
+mx_status quantized_find(const mx_store *s, const mx_array *x, const mx_recipe *r, const quantized_naming *n,
                          quantized *out, mx_error *e)
 {
-    char name[QUANTIZED_NAME], key[QUANTIZED_NAME + 8];
+    char base[QUANTIZED_NAME], name[QUANTIZED_NAME], key[QUANTIZED_NAME + 8];
     *out = (quantized){.store = s, .codes = x, .global = 1};
     if (x->dtype.bytes != 1) return misfit(s, x, "holds no codes of one byte", e);
-    quantized_name(name, x->name, ".scale");
-    snprintf(key, sizeof key, "layout:%s", name);
-    mx_status status = quantized_describe(&out->shape, r, layout ? layout : mx_store_metadata(s, key), x, e);
+    if (!quantized_base(n, x->name, base))
+        return misfit(s, x, "has another name than --names gives to codes", e);
+    mx_status status = unpack_shape(out, n->packing, e);
     if (status) return status;
+    quantized_name(name, base, n->scale);
+    snprintf(key, sizeof key, "layout:%s", name);
+    const char *layout = n->layout ? n->layout : mx_store_metadata(s, key);
+    if ((status = quantized_describe(&out->shape, r, layout, &out->logical, e))) return status;
+    if (out->packing && out->shape.element.format->bits != 4)
+        return mx_fail(e, MX_BAD_USAGE, mx_recipe_name(r), "has codes of %d bits, which %s does not pack",
+                       out->shape.element.format->bits, out->packing->name);
     if (out->shape.has_scale) {
-        if (!(out->scale = mx_store_find(s, name)))
-            return misfit(s, x, "has no scales (.scale) in the file", e);
+        if (!(out->scale = mx_store_find(s, name))) return misfit(s, x, "has no scales beside it", e);
         status = check_scale(out, e);
     }
-    quantized_name(name, x->name, ".global");
+    quantized_name(name, base, n->global);
     if (!status) status = read_global(out, name, e);
     if (!status && out->shape.layout) status = unplace(out, e);
     if (status) quantized_free(out);

@@ -56,10 +56,49 @@ expect 2 "no tensor 'z'" "$MXCHECK" quantize in.safetensors -r mxfp8 -t z -o x.s
 expect 2 'Fortran order' "$MXCHECK" quantize fortran.npy -r mxfp8 -o x.npy
 expect 2 'No such file' "$MXCHECK" quantize absent.npy -r mxfp8 -o x.npy
 expect 2 'No such file' "$MXCHECK" quantize w.npy -r mxfp8 -o absent/x.npy
-expect 2 'give its --recipe' "$MXCHECK" dequantize q.npy -o x.npy
+expect 2 'give --recipe' "$MXCHECK" dequantize q.npy -o x.npy
 expect 2 'has 280 bytes' "$MXCHECK" dequantize q.npy -r mxfp4-col -o x.npy
 test ! -e x.npy
 test ! -e x.safetensors
+
+# ---- how others name and pack the same tensors
+python3 - <<'EOF'
+import json, struct
+import numpy as np
+def read(path):
+    b = open(path, "rb").read()
+    n = int.from_bytes(b[:8], "little")
+    h = json.loads(b[8:8 + n])
+    h.pop("__metadata__")
+    return {k: (v["dtype"], v["shape"], b[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in h.items()}
+def write(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
+p, n = read("q.safetensors"), read("n.safetensors")
+write("names.safetensors", {"m.weight": p["w"], "m.weight_s": p["w.scale"], "other": p["b"]})
+c = np.frombuffer(n["w"][2], "u1").reshape(70, 100)
+low, high = (c[:, 0::2] | c[:, 1::2] << 4), (c[:, 1::2] | c[:, 0::2] << 4)
+for name, packed in (("low", low), ("high", high)):
+    write(name + ".safetensors", {"m_packed": ("U8", [70, 50], packed.astype("u1").tobytes()),
+                                  "m_scale": n["w.scale"], "m_g": n["w.global"]})
+EOF
+expect 0 '1 tensor dequantized' "$MXCHECK" dequantize names.safetensors -r mxfp8 --names ,_s -o a.safetensors
+expect 0 '1 tensor compared, 0 differ' "$MXCHECK" diff a.safetensors:m.weight q.back.safetensors:w
+for order in low high; do
+    expect 0 '1 tensor dequantized' "$MXCHECK" dequantize $order.safetensors -r nvfp4 --names _packed,_scale,_g \
+        --packing fp4-$order-first -o a.safetensors
+    expect 0 '1 tensor compared, 0 differ' "$MXCHECK" diff a.safetensors:m n.back.safetensors:w
+done
+expect 0 'columns 48 to 63' "$MXCHECK" show low.safetensors m_packed -r nvfp4 --names _packed,_scale,_g -P fp4-low-first --at 1,48
+expect 2 'no codes with scales beside them' "$MXCHECK" dequantize names.safetensors -r mxfp8 -o b.safetensors
+expect 2 'packs no rows of 4-bit codes' "$MXCHECK" dequantize low.safetensors -r nvfp4 --names _packed,_scale,_g -P tile-128x4 -o b.safetensors
+expect 2 'has no second-level scale' "$MXCHECK" dequantize low.safetensors -r nvfp4 --names _packed,_scale -P fp4-low-first -o b.safetensors
+expect 2 'codes of 8 bits' "$MXCHECK" dequantize names.safetensors -r mxfp8 --names ,_s -P fp4-low-first -o b.safetensors
+test ! -e b.safetensors
 
 # The committed vectors open with NumPy alone, by the three lines of the README.
 python3 - "$root/vectors/cast.safetensors" <<'EOF'
