@@ -7,6 +7,7 @@
 #define ISA      mx_fast_avx2
 #define ISA_NAME "avx2"
 #define LANES    8
+#define PRESENT  (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 typedef __m256i vi;
 
 #define PS(a)                    _mm256_castsi256_ps(a)
@@ -80,11 +81,6 @@ static inline __attribute__((always_inline)) vi v_fold(const vi *m)
         q[i] = v_max(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd));
     }
     return v_max(_mm256_permute2x128_si256(q[0], q[1], 0x20), _mm256_permute2x128_si256(q[0], q[1], 0x31));
-}
-
-static bool present(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
 #include "fast_impl.h"

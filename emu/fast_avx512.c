@@ -7,6 +7,10 @@
 #define ISA      mx_fast_avx512
 #define ISA_NAME "avx512"
 #define LANES    16
+#define PRESENT                                                                                              \
+    (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&                              \
+     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&                             \
+     __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("fma"))
 typedef __m512i vi;
 
 #define PS(a)                    _mm512_castsi512_ps(a)
@@ -75,14 +79,6 @@ static inline __attribute__((always_inline)) vi v_fold(const vi *m)
     vi low = v_max(_mm512_shuffle_i32x4(q[0], q[1], 0x44), _mm512_shuffle_i32x4(q[0], q[1], 0xEE));
     vi high = v_max(_mm512_shuffle_i32x4(q[2], q[3], 0x44), _mm512_shuffle_i32x4(q[2], q[3], 0xEE));
     return v_max(_mm512_shuffle_i32x4(low, high, 0x88), _mm512_shuffle_i32x4(low, high, 0xDD));
-}
-
-static bool present(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
 }
 
 #include "fast_impl.h"

@@ -3,6 +3,7 @@
  * fast_impl.h - the fast path's kernels, written once. The including file defines
  *
  *   ISA, ISA_NAME, LANES     the fast_isa to export; 32-bit lanes of a vector
+ *   PRESENT                  does this CPU, under this kernel, have all but F16C?
  *   vi                       a vector of LANES uint32_t
  *   v_set1 v_set1w           broadcasts of 32 and 16 bits
  *   v_load v_load_u16 v_load_f16    32-bit load; widening loads
@@ -23,6 +24,7 @@
  *
  * and then includes this file. Work goes in units of 4 * LANES elements, one cache line of codes for
  * AVX-512; a tail is copied into a zeroed unit, so that no load or store leaves the caller's buffers. */
+#include <cpuid.h>
 #include <string.h>
 
 #include "fast_kernels.h"
@@ -449,6 +451,13 @@ static void decode(const fast_decode *d, const uint8_t *codes, size_t n, const f
         decode_units(&unit, in, UNIT, own, 0, values);
         memcpy((char *)y + i * bytes, values, left * bytes);
     }
+}
+
+/* Not every compiler's __builtin_cpu_supports() knows F16C, without which no CPU with AVX2 was made. */
+static bool present(void)
+{
+    unsigned a, b, c = 0, d;
+    return PRESENT && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
 static void finish(void) { _mm_sfence(); }
