@@ -55,7 +55,7 @@ static bool plan_e8m0(const mx_recipe *r, const mx_format *source, fast_e8m0 *p)
         .max = r->max_byte,
         .inf_from = r->inf_after_even ? 0x7F800000 - add : 0x7F800000,
         .inf = (uint8_t)mx_block_scale(r, INFINITY, 0, source),
-        .nan = (uint8_t)mx_block_scale(r, r->amax_nan == MX_AMAX_AS_INF ? INFINITY : NAN, 0, source),
+        .nan = (uint8_t)mx_block_scale(r, NAN, 0, source), /* where amax lets it through */
         .factor_0 = r->multiplier_00,
         .factor_254 = r->multiplier_fe,
         .factor_255 = r->multiplier_ff,

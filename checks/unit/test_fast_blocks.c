@@ -214,6 +214,17 @@ START_TEST(odd_shapes_pitches_and_addresses)
 }
 END_TEST
 
+/* e8m0 bytes of one grid row lie close together, and the rows go through all of them: products of a whole
+ * row are then exact, or all near an end of the range. */
+static void band_scales(const mx_recipe *r, mx_quantized *q, int64_t rows, int64_t cols)
+{
+    int64_t grid_rows, grid_cols;
+    mx_scale_grid(r, rows, cols, &grid_rows, &grid_cols);
+    if (!r->scale || r->scale->kind != MX_KIND_EXPONENT) return;
+    for (int64_t i = 0; i < grid_rows * grid_cols; i++)
+        ((uint8_t *)q->scales)[i] = (uint8_t)(i / grid_cols * 256 / grid_rows + i % 3);
+}
+
 static void check_reading(const mx_recipe *r, const mx_format *to, int64_t rows, int64_t cols)
 {
     result q = room(r, rows, cols);
@@ -223,6 +234,7 @@ static void check_reading(const mx_recipe *r, const mx_format *to, int64_t rows,
     ck_assert_ptr_nonnull(want);
     for (size_t i = 0; i < q.bytes; i++)
         q.memory[i] = (uint8_t)mx_random_u32(7, 0, i);
+    band_scales(r, &q.q, rows, cols);
     q.q.global = 1;
     memset(want, 0xEE, 2 * bytes + 2);
     ck_assert(mx_fast_select("scalar"));
@@ -244,7 +256,8 @@ START_TEST(every_recipe_reads_back_alike)
             const mx_recipe *r = mx_recipe_at(i);
             const mx_format *to = mx_format_find(sources[s]);
             ck_assert(mx_fast_select(NULL));
-            if (i % 3 == (size_t)s && mx_fast_reads(r, to)) check_reading(r, to, 3, 1024 + 77);
+            if (i % 3 == (size_t)s && mx_fast_reads(r, to))
+                check_reading(r, to, r->block_rows > 1 ? 700 : 86, 133);
         }
 }
 END_TEST
