@@ -68,7 +68,7 @@ static uint64_t distance(place a, place b)
 
 mx_diff_kind mx_diff_one(const mx_dtype *d, uint64_t got, uint64_t want, bool pin_nan, uint64_t *ulps)
 {
-    uint64_t ignored, *out = ulps ? ulps : &ignored;
+    uint64_t ignored = 0, *out = ulps ? ulps : &ignored;
     *out = 0;
     if (got == want) return MX_DIFF_NONE;
     bool got_nan = is_nan(d, got), want_nan = is_nan(d, want);

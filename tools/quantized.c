@@ -194,8 +194,9 @@ static mx_status unpack_shape(quantized *q, const char *packing, mx_error *e)
     if (!q->packing || !q->packing->for_codes || q->packing->tiling->tile_rows != 1 ||
         q->packing->tiling->column_major)
         return mx_fail(e, MX_BAD_USAGE, packing, "packs no rows of 4-bit codes");
+    if (!q->logical.rank) return misfit(q->store, q->codes, "cannot be packed rows", e);
     int64_t *last = &q->logical.shape[q->logical.rank - 1];
-    if (!q->logical.rank || __builtin_mul_overflow(*last, (int64_t)2, last))
+    if (__builtin_mul_overflow(*last, (int64_t)2, last))
         return misfit(q->store, q->codes, "cannot be packed rows", e);
     mx_grid row = {.rows = 1, .cols = *last};
     if (mx_layout_bytes(q->packing, &row) != *last / 2)
