@@ -8,6 +8,8 @@
 
 #include "command.h"
 #include "fail.h"
+#include "flags.h"
+#include "json.h"
 #include "quantize.h"
 #include "quantized.h"
 
@@ -44,6 +46,38 @@ static void show_file(const arguments *a, const mx_store *s)
     }
     printf("%zu tensors, %" PRIu64 " bytes, %zu file%s\n", s->n_arrays, bytes, s->n_files,
            s->n_files == 1 ? "" : "s");
+}
+
+/* ---- a case
+ * ------------------------------------------------------------------------------------------------ */
+
+/* Why each flag of a case is there. */
+static void show_flags(const json_t *flags)
+{
+    size_t i;
+    json_t *flag;
+    json_array_foreach(flags, i, flag)
+    {
+        const mx_flag *f = json_is_string(flag) ? mx_flag_find(json_string_value(flag)) : NULL;
+        if (f) printf("flag %s (%s): %s [%s]\n", f->name, f->kind, f->effect, f->source);
+    }
+}
+
+/* The case of that id, if the file has one: its JSON, and what its flags mean. */
+static bool show_case(const mx_store *s, const char *id)
+{
+    char key[QUANTIZED_NAME];
+    quantized_name(key, "case:", id);
+    const char *text = mx_store_metadata(s, key);
+    json_t *o = text ? mx_json_parse(text, strlen(text), key, NULL) : NULL;
+    char *lines = o ? mx_json_dump(o) : NULL; /* escapes control characters */
+    if (lines) {
+        printf("case %s of %s: %s", printable(id), s->files[0].name, lines);
+        show_flags(json_object_get(o, "flags"));
+    }
+    free(lines);
+    json_decref(o);
+    return lines != NULL;
 }
 
 /* ---- a tensor ---------------------------------------------------------------------------------------- */
@@ -153,7 +187,7 @@ static mx_status open_view(const arguments *a, const mx_store *s, view *v, mx_er
 {
     const mx_recipe *r = NULL;
     *v = (view){.store = s, .x = mx_store_find(s, a->tensor)};
-    if (!v->x) return mx_fail(e, MX_BAD_USAGE, a->file, "no tensor '%s'", a->tensor);
+    if (!v->x) return mx_fail(e, MX_BAD_USAGE, a->file, "no tensor or case '%s'", a->tensor);
     v->dtype = v->x->dtype;
     mx_array_matrix(v->x, &v->rows, &v->cols);
     if (a->as && (!mx_dtype_find(a->as, &v->dtype) || v->dtype.bytes != v->x->dtype.bytes))
@@ -224,7 +258,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case 'f': a->full = true; break;
     case ARGP_KEY_ARG:
-        if (state->arg_num > 1) argp_error(state, "a file and a tensor, please");
+        if (state->arg_num > 1) argp_error(state, "a file and a tensor or case, please");
         *(state->arg_num ? &a->tensor : &a->file) = arg;
         break;
     case ARGP_KEY_END:
@@ -241,10 +275,10 @@ static int run(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse,
-        "FILE [TENSOR]",
-        "Show what a .safetensors or .npy file or a checkpoint holds, or a tensor's elements: bits, values "
+        "FILE [TENSOR | CASE]",
+        "Show what a .safetensors or .npy file or a checkpoint holds; or a tensor's elements: bits, values "
         "and, "
-        "for quantized ones, scales.\v"
+        "for quantized ones, scales; or a case of a vector file: its members, and what its flags mean.\v"
         "Quantized tensors lie as mxcheck quantize writes them: codes X, scales X.scale.\n\n"
         "Example: mxcheck show model-mxfp8.safetensors w --at 128,0 -n 2",
         NULL,
@@ -259,6 +293,8 @@ static int run(int argc, char **argv)
     mx_status status = MX_OK;
     if (!a.tensor)
         show_file(&a, &s);
+    else if (!mx_store_find(&s, a.tensor) && show_case(&s, a.tensor))
+        ;
     else if (!(status = open_view(&a, &s, &v, &e))) {
         status = show_tensor(&a, &v, &e);
         quantized_free(&v.q);
@@ -267,4 +303,5 @@ static int run(int argc, char **argv)
     return status ? fail_with("show", &e) : EXIT_PASSED;
 }
 
-const command command_show = {"show", "what a file holds; a tensor's blocks in bits and values", 68, run};
+const command command_show = {"show", "what a file holds; a tensor's blocks in bits and values; a case", 68,
+                              run};

@@ -117,7 +117,9 @@ expect 0 'F8_E8M0' "$MXCHECK" show q.safetensors
 expect 0 'metadata made: by hand' "$MXCHECK" show q.safetensors
 expect 0 'scale of block [3, 3]' "$MXCHECK" show t.safetensors w --at 3,96 -n 1
 expect 0 'with the global scale' "$MXCHECK" show n.safetensors w -n 1
-expect 2 "no tensor 'z'" "$MXCHECK" show q.safetensors z
+expect 2 "no tensor or case 'z'" "$MXCHECK" show q.safetensors z
+case=$("$MXCHECK" list cases --vectors "$root/vectors/bugs.safetensors" | sed -n '2s/ .*//p')
+expect 0 'flag bug-B' "$MXCHECK" show "$root/vectors/bugs.safetensors" "$case"
 expect 2 'a matrix of 70 x 100' "$MXCHECK" show q.safetensors w --at 70,0
 head -c 200 q.safetensors >cut.safetensors
 expect 2 'cut.safetensors: truncated' "$MXCHECK" show cut.safetensors
