@@ -8,7 +8,7 @@
 #include "gemm_load.h"
 #include "gemm_tile.h"
 
-enum { FAST_TILE = 256, PLAIN_TILE = 16, CHUNK = 256, MAX_K_AT_ONCE = 1 << 22 };
+enum { FAST_TILE = 256, PLAIN_TILE = 16, CHUNK = 128, MAX_K_AT_ONCE = 1 << 22 };
 
 /* Everything that is decided once for a product. */
 typedef struct plan {

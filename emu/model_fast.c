@@ -6,7 +6,7 @@
 #include "fast.h"
 #include "model_fast.h"
 
-enum { MAX_WIDTH = 32, MAX_ROWS = 256, MAX_LANES = 256 };
+enum { MAX_WIDTH = 32, MAX_ROWS = 256, MAX_LANES = 128 };
 
 /* ---- what qualifies ---------------------------------------------------------------------------------- */
 
@@ -41,8 +41,16 @@ static bool make_rule(const mx_model *m, mx_fast_rule *rule)
 
 /* ---- packing ----------------------------------------------------------------------------------------- */
 
+typedef struct element {
+    float value;
+    int32_t exponent;
+    bool special;
+} element;
+
 typedef struct packed {
-    float power[512];           /* 2^(i - 256), 0 below the range of fp32 */
+    float power[512];                   /* 2^(i - 256), 0 below the range of fp32 */
+    element table_a[256], table_b[256]; /* of formats of up to 8 bits */
+    int place[MAX_LANES];
     bool row_special[MAX_ROWS]; /* NaN or Inf, in elements or scales */
     uint32_t column_special;    /* a bit per column of the group */
     float row_value[MAX_ROWS * MAX_LANES];
@@ -55,34 +63,36 @@ typedef struct packed {
 } packed;
 
 /* Where lane k goes: groups of an interleaved instruction are made contiguous. */
-static int64_t place(const mx_model *m, int64_t k)
+static int place_of(const mx_model *m, int k)
 {
     if (!m->pair_interleave) return k;
-    int64_t base = k / m->k * m->k, l = k % m->k;
+    int base = k / m->k * m->k, l = k % m->k;
     return base + (l >> 1 & 1) * m->lanes + (l >> 2) * 2 + (l & 1);
 }
 
-typedef struct element {
-    float value;
-    int exponent;
-} element;
-
-static element unpack(const packed *s, const mx_format *f, uint32_t code, bool *special)
+static inline element unpack(const packed *s, const mx_format *f, uint32_t code)
 {
     if (f->bits == 32) code &= 0xFFFFE000u; /* a tf32 unit's view of fp32 */
     uint32_t mask = ((uint32_t)1 << f->man_bits) - 1, man = code & mask;
     uint32_t top = ((uint32_t)1 << f->exp_bits) - 1, field = code >> f->man_bits & top;
     uint32_t magnitude = field << f->man_bits | man;
-    *special |= (f->specials == MX_SPECIALS_IEEE && field == top) ||
+    element x = {0, MX_FAST_NONE, false};
+    x.special = (f->specials == MX_SPECIALS_IEEE && field == top) ||
                 (f->specials == MX_SPECIALS_ALLONES && magnitude == f->nan_code);
-    if (!magnitude) return (element){0, MX_FAST_NONE};
-    int exponent = (field ? (int)field : 1) - f->bias, low = exponent - f->man_bits;
+    if (!magnitude) return x;
+    x.exponent = (field ? (int)field : 1) - f->bias;
     if (field) man |= mask + 1;
-    float value = (float)(int32_t)man * s->power[low + 256];
-    return (element){code >> (f->bits - 1) & 1 ? -value : value, exponent};
+    x.value = (float)(int32_t)man * s->power[x.exponent - f->man_bits + 256];
+    if (code >> (f->bits - 1) & 1) x.value = -x.value;
+    return x;
 }
 
-static void make_powers(packed *s)
+static inline element look_up(const packed *s, const mx_format *f, const element *table, uint32_t code)
+{
+    return f->bits <= 8 ? table[code & 255] : unpack(s, f, code);
+}
+
+static void make_tables(packed *s, const mx_model *m, const mx_format *a, const mx_format *b)
 {
     for (int i = 0; i < 512; i++) {
         int exponent = i - 256;
@@ -91,6 +101,12 @@ static void make_powers(packed *s)
                                                           : (uint32_t)(exponent + 127) << 23;
         memcpy(&s->power[i], &bits, sizeof bits);
     }
+    for (uint32_t code = 0; code < 256; code++) {
+        if (a->bits <= 8) s->table_a[code] = unpack(s, a, code);
+        if (b->bits <= 8) s->table_b[code] = unpack(s, b, code);
+    }
+    for (int k = 0; k < MAX_LANES; k++)
+        s->place[k] = place_of(m, k);
 }
 
 /* Lanes of whole steps; those past k stay zeros. */
@@ -115,14 +131,12 @@ static void pack_row(packed *s, const mx_model *m, const mx_panel *p, int64_t ro
     uint32_t *exponent = s->row_exponent + row * MAX_LANES;
     int lanes = padded_lanes(m, p->k);
     *special = false;
-    for (int64_t k = p->k; k < lanes; k++) {
-        value[place(m, k)] = 0;
-        exponent[place(m, k)] = (uint16_t)MX_FAST_NONE * 0x10001u;
-    }
-    for (int64_t k = 0; k < p->k; k++) {
-        element x = unpack(s, p->format, p->codes[row * p->k + k], special);
-        value[place(m, k)] = x.value;
-        exponent[place(m, k)] = (uint16_t)x.exponent * 0x10001u;
+    for (int k = 0; k < lanes; k++) {
+        element x = {0, MX_FAST_NONE, false};
+        if (k < p->k) x = look_up(s, p->format, s->table_a, p->codes[row * p->k + k]);
+        value[s->place[k]] = x.value;
+        exponent[s->place[k]] = (uint16_t)x.exponent * 0x10001u;
+        *special |= x.special;
     }
     for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
         s->row_scale[row * MAX_LANES + k / m->lanes] = scale_of(p, row, k, special);
@@ -133,13 +147,14 @@ static void pack_group(packed *s, const mx_model *m, const mx_panel *p, int64_t 
     int lanes = padded_lanes(m, p->k);
     s->column_special = 0;
     for (int j = 0; j < width; j++) {
-        bool special = false;
-        bool there = first + j < p->rows;
-        for (int64_t k = 0; k < lanes; k++) {
-            element x = {0, MX_FAST_NONE};
-            if (there && k < p->k) x = unpack(s, p->format, p->codes[(first + j) * p->k + k], &special);
-            s->group_value[place(m, k) * width + j] = x.value;
-            s->group_exponent[place(m, k) * width + j] = (int16_t)x.exponent;
+        bool special = false, there = first + j < p->rows;
+        const uint32_t *codes = p->codes + (first + j) * p->k;
+        for (int k = 0; k < lanes; k++) {
+            element x = {0, MX_FAST_NONE, false};
+            if (there && k < p->k) x = look_up(s, p->format, s->table_b, codes[k]);
+            s->group_value[s->place[k] * width + j] = x.value;
+            s->group_exponent[s->place[k] * width + j] = (int16_t)x.exponent;
+            special |= x.special;
         }
         for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
             s->group_scale[k / m->lanes * width + j] = there ? scale_of(p, first + j, k, &special) : 0;
@@ -190,7 +205,7 @@ static void chain_tile(const mx_model *m, const mx_panel *a, const mx_panel *b, 
     mx_fast_rule rule;
     const struct isa *isa = choose();
     if (!make_rule(m, &rule) || !a->k) return;
-    make_powers(s);
+    make_tables(s, m, a->format, b->format);
     for (int64_t i = 0; i < a->rows; i++)
         pack_row(s, m, a, i);
     for (int64_t first = 0; first < b->rows; first += isa->width) {

@@ -6,7 +6,7 @@
 
 enum { W = 16 };
 typedef __m256 VF;
-typedef __m256i VI, VW;
+typedef __m256i VI, VW, VM;
 typedef struct wide {
     __m256d low, high; /* integers below 2^53 */
 } VWIDE;
@@ -23,14 +23,15 @@ static inline void vi_store(uint32_t *p, VI x) { _mm256_storeu_si256((__m256i *)
 static inline VI vi_add(VI a, VI b) { return _mm256_add_epi32(a, b); }
 static inline VI vi_sub(VI a, VI b) { return _mm256_sub_epi32(a, b); }
 static inline VI vi_and(VI a, VI b) { return _mm256_and_si256(a, b); }
-static inline VI vi_or(VI a, VI b) { return _mm256_or_si256(a, b); }
 static inline VI vi_max(VI a, VI b) { return _mm256_max_epi32(a, b); }
 static inline VI vi_min(VI a, VI b) { return _mm256_min_epi32(a, b); }
 static inline VI vi_shift_right(VI x, int by) { return _mm256_srli_epi32(x, by); }
-static inline VI vi_greater(VI a, VI b) { return _mm256_cmpgt_epi32(a, b); }
-static inline VI vi_equal(VI a, VI b) { return _mm256_cmpeq_epi32(a, b); }
-static inline VI vi_select(VI mask, VI yes, VI no) { return _mm256_blendv_epi8(no, yes, mask); }
-static inline uint32_t vi_mask(VI x) { return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(x)); }
+static inline VM vi_greater(VI a, VI b) { return _mm256_cmpgt_epi32(a, b); }
+static inline VM vi_equal(VI a, VI b) { return _mm256_cmpeq_epi32(a, b); }
+static inline VI vi_select(VM mask, VI yes, VI no) { return _mm256_blendv_epi8(no, yes, mask); }
+static inline VM vm_or(VM a, VM b) { return _mm256_or_si256(a, b); }
+static inline VM vm_none(void) { return _mm256_setzero_si256(); }
+static inline uint32_t vm_bits(VM x) { return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(x)); }
 static inline VI vi_truncate(VF x) { return _mm256_cvttps_epi32(x); }
 static inline VF vf_mask(VF x, int32_t mask) { return vf_from_bits(vi_and(vf_bits(x), vi_set(mask))); }
 /* 2^(field - 127) from the exponent field. */

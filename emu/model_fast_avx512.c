@@ -7,6 +7,7 @@
 enum { W = 32 };
 typedef __m512 VF;
 typedef __m512i VI, VW;
+typedef __mmask16 VM;
 typedef struct wide {
     __m512i low, high; /* int64 */
 } VWIDE;
@@ -23,17 +24,15 @@ static inline void vi_store(uint32_t *p, VI x) { _mm512_storeu_si512(p, x); }
 static inline VI vi_add(VI a, VI b) { return _mm512_add_epi32(a, b); }
 static inline VI vi_sub(VI a, VI b) { return _mm512_sub_epi32(a, b); }
 static inline VI vi_and(VI a, VI b) { return _mm512_and_si512(a, b); }
-static inline VI vi_or(VI a, VI b) { return _mm512_or_si512(a, b); }
 static inline VI vi_max(VI a, VI b) { return _mm512_max_epi32(a, b); }
 static inline VI vi_min(VI a, VI b) { return _mm512_min_epi32(a, b); }
 static inline VI vi_shift_right(VI x, int by) { return _mm512_srli_epi32(x, (unsigned)by); }
-static inline VI vi_greater(VI a, VI b) { return _mm512_movm_epi32(_mm512_cmpgt_epi32_mask(a, b)); }
-static inline VI vi_equal(VI a, VI b) { return _mm512_movm_epi32(_mm512_cmpeq_epi32_mask(a, b)); }
-static inline VI vi_select(VI mask, VI yes, VI no)
-{
-    return _mm512_mask_mov_epi32(no, _mm512_movepi32_mask(mask), yes);
-}
-static inline uint32_t vi_mask(VI x) { return _mm512_movepi32_mask(x); }
+static inline VM vi_greater(VI a, VI b) { return _mm512_cmpgt_epi32_mask(a, b); }
+static inline VM vi_equal(VI a, VI b) { return _mm512_cmpeq_epi32_mask(a, b); }
+static inline VI vi_select(VM mask, VI yes, VI no) { return _mm512_mask_mov_epi32(no, mask, yes); }
+static inline VM vm_or(VM a, VM b) { return (VM)(a | b); }
+static inline VM vm_none(void) { return 0; }
+static inline uint32_t vm_bits(VM x) { return x; }
 static inline VI vi_truncate(VF x) { return _mm512_cvttps_epi32(x); }
 static inline VF vf_mask(VF x, int32_t mask) { return vf_from_bits(vi_and(vf_bits(x), vi_set(mask))); }
 /* 2^(field - 127) from the exponent field. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * model_fast_body.h - the vector step, once for every instruction set. The including file defines
- *   VF, VI, VW        vectors of W / 2 floats, W / 2 int32, W int16;   VWIDE   W / 2 exact wide sums
+ *   VF, VI, VW, VM    vectors of W / 2 floats, W / 2 int32, W int16, and masks of VI;  VWIDE  exact wide sums
  * and the operations used below, each a thin name for one or a few instructions. */
 
 /* Everything about one half of the columns that is settled before products are cut. */
 typedef struct half {
     VF product_scale, c_scale, result_scale;
-    VI bad; /* all ones where the lane is out of range */
+    VM bad; /* lanes out of range */
 } half;
 
 static inline half prepare(const mx_fast_rule *rule, VI votes, VI scale, VI acc)
@@ -22,7 +22,7 @@ static inline half prepare(const mx_fast_rule *rule, VI votes, VI scale, VI acc)
     emax = vi_select(vi_greater(emax, none), emax, zero); /* nothing at all: any grid gives +0 */
     /* Above: a product might overflow fp32. Below: a result might be subnormal, or a lost bit of an inexact
      * product might matter. */
-    h.bad = vi_or(vi_greater(vi_set(-100), emax), vi_greater(emax, vi_set(125)));
+    h.bad = vm_or(vi_greater(vi_set(-100), emax), vi_greater(emax, vi_set(125)));
     VI shift = vi_sub(f, vi_sub(emax, scale)); /* brings the grid of the unscaled products to 1 */
     shift = vi_min(vi_max(shift, vi_set(-126)), vi_set(126));
     h.product_scale = vf_power(vi_add(shift, bias));
@@ -43,15 +43,15 @@ static inline VI finish(const mx_fast_rule *rule, const half *h, VF significand)
 static inline __attribute__((always_inline)) void one_step(const mx_fast_rule *rule, int lanes, int part,
                                                            const float *a, const uint32_t *a_exp,
                                                            const float *b, const int16_t *b_exp, VI scale0,
-                                                           VI scale1, VI *acc, VI *bad)
+                                                           VI scale1, VI *acc, VM *bad)
 {
     VW votes = vw_vote(b_exp, a_exp[0]);
     for (int l = 1; l < lanes; l++)
         votes = vw_max(votes, vw_vote(b_exp + l * W, a_exp[l]));
     half h0 = prepare(rule, vw_low(votes), scale0, acc[0]),
          h1 = prepare(rule, vw_high(votes), scale1, acc[1]);
-    bad[0] = vi_or(bad[0], h0.bad);
-    bad[1] = vi_or(bad[1], h1.bad);
+    bad[0] = vm_or(bad[0], h0.bad);
+    bad[1] = vm_or(bad[1], h1.bad);
     VI sum0 = cut(vf_from_bits(acc[0]), h0.c_scale), sum1 = cut(vf_from_bits(acc[1]), h1.c_scale);
     if (part == lanes) {
         for (int l = 0; l < lanes; l++) {
@@ -79,11 +79,11 @@ static inline __attribute__((always_inline)) void one_step(const mx_fast_rule *r
 }
 
 /* The accumulator of a chain that starts anew is added to what was there, in fp32, to nearest even. */
-static inline void add_late(VI *acc, VI *late, VI *bad)
+static inline void add_late(VI *acc, VI *late, VM *bad)
 {
     for (int i = 0; i < 2; i++) {
         VI exponent = vi_and(late[i], vi_set(0x7F800000));
-        bad[i] = vi_or(bad[i], vi_equal(exponent, vi_set(0x7F800000)));
+        bad[i] = vm_or(bad[i], vi_equal(exponent, vi_set(0x7F800000)));
         acc[i] = vf_bits(vf_add(vf_from_bits(acc[i]), vf_from_bits(late[i])));
     }
 }
@@ -93,7 +93,8 @@ static inline __attribute__((always_inline)) uint32_t run(const mx_fast_rule *ru
                                                           int steps, uint32_t *acc_bits)
 {
     VI acc[2] = {vi_load(acc_bits), vi_load(acc_bits + W / 2)}, late[2] = {acc[0], acc[1]};
-    VI bad[2] = {vi_set(0), vi_set(0)}, scale0 = vi_set(0), scale1 = vi_set(0);
+    VM bad[2] = {vm_none(), vm_none()};
+    VI scale0 = vi_set(0), scale1 = vi_set(0);
     for (int s = 0; s < steps; s++) {
         if (row->scale) {
             VI mine = vi_set(row->scale[s]);
@@ -112,7 +113,7 @@ static inline __attribute__((always_inline)) uint32_t run(const mx_fast_rule *ru
     }
     vi_store(acc_bits, acc[0]);
     vi_store(acc_bits + W / 2, acc[1]);
-    return vi_mask(bad[0]) | vi_mask(bad[1]) << (W / 2);
+    return vm_bits(bad[0]) | vm_bits(bad[1]) << (W / 2);
 }
 
 /* Fixed lane counts let the compiler unroll; the table's rows use these. */

@@ -102,7 +102,7 @@ static void agree_on_all_formats(const mx_model *m, const char *isa)
         for (size_t j = i; j < mx_format_count() && j < i + 2; j++) { /* mixed pairs too, but not all */
             const mx_format *fa = mx_format_at(i), *fb = mx_format_at(j);
             if (!mx_model_accepts(m, fa) || !mx_model_accepts(m, fb)) continue;
-            if (!mx_chain_tile_fast(m, fa, fb, 1, 256, &scratch)) continue;
+            if (!mx_chain_tile_fast(m, fa, fb, 1, 128, &scratch)) continue;
             for (int data = 0; data < N_DATA; data++)
                 agree(m, fa, fb, data, isa);
         }
@@ -126,7 +126,7 @@ START_TEST(the_main_models_are_fast)
         size_t scratch;
         const mx_model *m = mx_model_find(names[i]);
         const mx_format *f = mx_format_find(strstr(names[i], "f16-f32") ? "bf16" : "e4m3");
-        ck_assert_msg(mx_chain_tile_fast(m, f, f, 256, 256, &scratch) != NULL, "%s", names[i]);
+        ck_assert_msg(mx_chain_tile_fast(m, f, f, 256, 128, &scratch) != NULL, "%s", names[i]);
     }
 }
 END_TEST
