@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The fast path for AVX-512 (F, BW, VL, DQ): vector macros of fast_impl.h on 16 lanes. */
+ * The fast path for AVX-512 (F, BW, VL, DQ, VBMI): vector macros of fast_impl.h on 16 lanes. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
