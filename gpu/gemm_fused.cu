@@ -11,8 +11,9 @@
  * than the second copy saves, as each of its elements is turned again for every 128 or 256 rows of A.
  *
  * Blocks work in pairs on 256 x 256 outputs, 128 x 256 each; B comes once for both, each block fetching half
- * of it. Warpgroups 0 and 1 make 64 rows each; of warpgroup 2, one thread keeps codes of A and bf16 of B
- * coming, two warps the scales. */
+ * of it. Warpgroups 0 and 1 make 64 rows each. Of warpgroup 2, one thread keeps codes of A and bf16 of B
+ * coming; two warps bring A's scales and look for what the quick way to bf16 can't do (Inf and NaN codes,
+ * large scales), which spares those who multiply a tenth of their instructions. */
 #include "gemm.cuh"
 #include "gemm_launch.h"
 #include "gemm_store.cuh"
@@ -33,19 +34,24 @@ constexpr uint32_t CODES_BYTES = ROWS * CODES_DEPTH, PART_BYTES = COLS * PART_DE
 
 typedef Walk<2 * ROWS, COLS> Pairs;
 
-/* Shared memory, from a multiple of 1024. */
+/* Shared memory, from a multiple of 1024. Codes are full when copied, and ready when looked at. */
 struct Buffers {
     uint32_t base;
     static constexpr uint32_t parts = CODES * CODES_BYTES, store = parts + PARTS * PART_BYTES,
-                              scale = store + 8 * STORE_BYTES, barriers = scale + CODES * SCALE_BYTES,
-                              bytes = barriers + 16 * (CODES + PARTS);
+                              scale = store + 8 * STORE_BYTES, flag = scale + CODES * SCALE_BYTES,
+                              barriers = flag + CODES * 8, bytes = barriers + 8 * (3 * CODES + 2 * PARTS);
     __device__ uint32_t codes(uint32_t i) const { return base + i * CODES_BYTES; }
     __device__ uint32_t part(uint32_t i) const { return base + parts + i * PART_BYTES; }
     __device__ uint32_t scales(uint32_t i) const { return base + scale + i * SCALE_BYTES; }
+    __device__ uint32_t flags(uint32_t i) const
+    {
+        return base + flag + i * 8;
+    } /* a word of each looking warp */
     __device__ uint32_t codes_full(uint32_t i) const { return base + barriers + 8 * i; }
-    __device__ uint32_t codes_empty(uint32_t i) const { return codes_full(CODES + i); }
-    __device__ uint32_t part_full(uint32_t i) const { return codes_full(2 * CODES + i); }
-    __device__ uint32_t part_empty(uint32_t i) const { return codes_full(2 * CODES + PARTS + i); }
+    __device__ uint32_t codes_ready(uint32_t i) const { return codes_full(CODES + i); }
+    __device__ uint32_t codes_empty(uint32_t i) const { return codes_full(2 * CODES + i); }
+    __device__ uint32_t part_full(uint32_t i) const { return codes_full(3 * CODES + i); }
+    __device__ uint32_t part_empty(uint32_t i) const { return codes_full(3 * CODES + PARTS + i); }
 };
 constexpr size_t SHARED_BYTES = Buffers::bytes + 1024;
 
@@ -90,9 +96,22 @@ __device__ __forceinline__ uint32_t scales_of(const Problem &p, const Tile &t, i
     return w;
 }
 
+/* Carries of Inf and NaN codes in row r of a buffer. */
+template <class F> __device__ __forceinline__ uint32_t look(uint32_t codes, uint32_t r)
+{
+    uint32_t carries = 0;
+#pragma unroll
+    for (uint32_t c = 0; c < CODES_DEPTH / 16; c++) {
+        const uint4 x = load_shared(codes + r * CODES_DEPTH + ((c ^ (r % 8)) << 4));
+        carries |= dequant::special_carries<F>(x.x) | dequant::special_carries<F>(x.y) |
+                   dequant::special_carries<F>(x.z) | dequant::special_carries<F>(x.w);
+    }
+    return carries;
+}
+
 /* Each thread brings the scales of two rows: as words, a buffer ahead of where they are needed, where they
- * lie as words; else byte after byte. */
-__device__ void copy_scales(const Problem &p, Buffers at, uint32_t rank)
+ * lie as words; else byte after byte. And looks at their codes. */
+template <class F> __device__ void scout(const Problem &p, Buffers at, uint32_t rank)
 {
     constexpr int EACH = ROWS / SCALE_THREADS;
     const int thread = threadIdx.x % 128 - 32, step = p.a_scales.tiled ? 512 : 4;
@@ -115,47 +134,31 @@ __device__ void copy_scales(const Problem &p, Buffers at, uint32_t rank)
                 words && block + 4 <= end && from[j] ? __ldg((const uint32_t *)from[j]) : scales_of_one;
         }
         for (; block < end; block += 4, ring.next()) {
+            bool slow = false;
             barrier_wait(at.codes_empty(ring.slot), ring.phase ^ 1);
 #pragma unroll
             for (int j = 0; j < EACH; j++) {
-                const int r = thread + SCALE_THREADS * j;
                 const bool fast = words && block + 4 <= end;
-                store_shared(at.scales(ring.slot) + 4 * r,
-                             fast ? ahead[j] : scales_of(p, t, row + SCALE_THREADS * j, block, end));
+                const uint32_t w = fast ? ahead[j] : scales_of(p, t, row + SCALE_THREADS * j, block, end);
+                store_shared(at.scales(ring.slot) + 4 * (thread + SCALE_THREADS * j), w);
+                slow |= dequant::scales_are_large<F>(w);
                 if (from[j]) from[j] += step;
                 if (words && from[j] && block + 8 <= end) ahead[j] = __ldg((const uint32_t *)from[j]);
             }
-            warp_arrive(at.codes_full(ring.slot));
+            barrier_wait(at.codes_full(ring.slot), ring.phase);
+#pragma unroll
+            for (int j = 0; j < EACH; j++)
+                slow |= dequant::any_special(look<F>(at.codes(ring.slot), thread + SCALE_THREADS * j));
+            slow = __any_sync(0xffffffffu, slow);
+            if (thread % 32 == 0) store_shared(at.flags(ring.slot) + thread / 32 * 4, (uint32_t)slow);
+            warp_arrive(at.codes_ready(ring.slot));
         }
     }
 }
 
 /* ---- warpgroups 0 and 1
- * ------------------------------------------------------------------------------------ */
-
-/* A thread's part of a K-block of 32: rows g and g + 8 of its warp's, two steps. */
-template <class F> struct Operand {
-    uint32_t x[4], f[2][4]; /* codes: step 0 rows g, g + 8, step 1; bf16 as wgmma takes them */
-
-    __device__ __forceinline__ void convert(const uint32_t (&scales)[2], int block, bool large)
-    {
-        uint32_t carries = 0;
-        uint2 r[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            carries |= dequant::special_carries<F>(x[i]);
-            r[i] = dequant::word_fast<F>(x[i], dequant::scale_pair<F>(scales[i % 2], block));
-        }
-        if (__any_sync(0xffffffffu, large || dequant::any_special(carries))) {
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                r[i] = dequant::word_exact<F>(x[i], scales[i % 2] >> 8 * block & 0xff);
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            f[i / 2][i % 2] = r[i].x, f[i / 2][i % 2 + 2] = r[i].y;
-    }
-};
+ * ------------------------------------------------------------------------------------
+ */
 
 /* What a warpgroup carries from tile to tile, and where its rows are. */
 struct Place {
@@ -163,68 +166,101 @@ struct Place {
     uint32_t row, chunk, swizzle, scale_row; /* ldmatrix: byte of the lane's row, which of two chunks */
     Ring<CODES> codes;
     Ring<PARTS> part;
+    uint32_t scales[2]; /* of the thread's rows g and g + 8 */
+    bool slow;          /* among these codes are some for the exact way */
 
-    __device__ void take_codes(uint32_t (&x)[4], int block) const
+    __device__ __forceinline__ void take_codes(uint32_t (&x)[4], int block) const
     {
         load_matrices(x, at.codes(codes.slot) + row + (((2 * block + chunk) ^ swizzle) << 4));
     }
-    template <class F> __device__ bool take_scales(uint32_t (&w)[2]) const
+    __device__ __forceinline__ void next_codes()
     {
-        w[0] = load_word(at.scales(codes.slot) + scale_row);
-        w[1] = load_word(at.scales(codes.slot) + scale_row + 32);
-        return dequant::scales_are_large<F>(w[0]) || dequant::scales_are_large<F>(w[1]);
+        warp_arrive(at.codes_empty(codes.slot));
+        codes.next();
     }
-    __device__ void wait_codes() const { barrier_wait(at.codes_full(codes.slot), codes.phase); }
-    __device__ void release_part_before() const
+    __device__ __forceinline__ void wait_codes()
+    {
+        barrier_wait(at.codes_full(codes.slot), codes.phase);
+        barrier_wait(at.codes_ready(codes.slot), codes.phase);
+        scales[0] = load_word(at.scales(codes.slot) + scale_row);
+        scales[1] = load_word(at.scales(codes.slot) + scale_row + 32);
+        slow = (load_word(at.flags(codes.slot)) | load_word(at.flags(codes.slot) + 4)) != 0;
+    }
+    __device__ __forceinline__ uint64_t wait_part() const
+    {
+        barrier_wait(at.part_full(part.slot), part.phase);
+        return descriptor_128(at.part(part.slot));
+    }
+    __device__ __forceinline__ void release_part_before() const
     {
         warp_arrive_both(at.part_empty((part.slot + PARTS - 1) % PARTS));
     }
 };
 
-/* The sums of one tile. Block i is multiplied while block i + 1 is converted, and meanwhile() done while the
- * last ones are multiplied. */
+/* A thread's part of a K-block of 32: rows g and g + 8 of its warp's, two steps. */
+template <class F> struct Operand {
+    uint32_t x[4], f[2][4]; /* codes: step 0 rows g, g + 8, step 1; bf16 as wgmma takes them */
+
+    __device__ __forceinline__ void convert(const Place &place, int block)
+    {
+        uint2 r[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            r[i] = dequant::word_fast<F>(x[i], dequant::scale_pair<F>(place.scales[i % 2], block));
+        if (place.slow) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                r[i] = dequant::word_exact<F>(x[i], place.scales[i % 2] >> 8 * block & 0xff);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            f[i / 2][i % 2] = r[i].x, f[i / 2][i % 2 + 2] = r[i].y;
+    }
+};
+
+/* One buffer of codes, four K-blocks of 32: block i is multiplied while block i + 1, which may be the next
+ * buffer's first, is converted. LAST: the tile's last buffer, of `left` blocks. */
+template <class F, bool LAST>
+__device__ __forceinline__ void sum_buffer(float (&d)[128], Operand<F> (&operand)[2], Place &place,
+                                           bool begun, int left)
+{
+    uint64_t b = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (LAST && i >= left) break;
+        Operand<F> &now = operand[i % 2], &then = operand[(i + 1) % 2];
+        const bool more = !LAST || i + 1 < left;
+        if (i % 2 == 0) b = place.wait_part();
+        if (i < 3 && more) place.take_codes(then.x, i + 1);
+        wgmma_fence();
+        wgmma_bf16_wide(d, now.f[0], b + i % 2 * 4, i > 0 || begun);
+        wgmma_bf16_wide(d, now.f[1], b + i % 2 * 4 + 2, 1);
+        wgmma_commit();
+        if (i == 3 || !more) place.next_codes();
+        if (i == 3 && more) {
+            place.wait_codes();
+            place.take_codes(then.x, 0);
+        }
+        wgmma_wait<1>();
+        if (i == 2 || (i == 0 && begun)) place.release_part_before();
+        if (more) then.convert(place, (i + 1) % 4);
+        if (i % 2 == 1 || !more) place.part.next();
+    }
+}
+
+/* The sums of one tile; meanwhile() is done while the last ones are multiplied. */
 template <class F, class Meanwhile>
 __device__ __forceinline__ void sum_tile(float (&d)[128], int blocks, Place &place, Meanwhile meanwhile)
 {
     Operand<F> operand[2];
-    uint32_t scales[2];
     place.wait_codes();
-    bool large = place.template take_scales<F>(scales);
     place.take_codes(operand[0].x, 0);
-    operand[0].convert(scales, 0, large);
+    operand[0].convert(place, 0);
+    int left = blocks;
 #pragma unroll 1
-    for (int first = 0; first < blocks; first += 4) {
-        uint64_t b = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int block = first + i;
-            if (block >= blocks) break;
-            Operand<F> &now = operand[i % 2], &then = operand[(i + 1) % 2];
-            const bool more = block + 1 < blocks;
-            if (i % 2 == 0) {
-                barrier_wait(place.at.part_full(place.part.slot), place.part.phase);
-                b = descriptor_128(place.at.part(place.part.slot));
-            }
-            if (i < 3 && more) place.take_codes(then.x, i + 1);
-            wgmma_fence();
-            wgmma_bf16_wide(d, now.f[0], b + i % 2 * 4, block > 0);
-            wgmma_bf16_wide(d, now.f[1], b + i % 2 * 4 + 2, 1);
-            wgmma_commit();
-            if (i == 3 || !more) {
-                warp_arrive(place.at.codes_empty(place.codes.slot));
-                place.codes.next();
-            }
-            if (i == 3 && more) {
-                place.wait_codes();
-                place.take_codes(then.x, 0);
-                large = place.template take_scales<F>(scales);
-            }
-            wgmma_wait<1>();
-            if (i % 2 == 0 && block > 0) place.release_part_before();
-            if (more) then.convert(scales, (i + 1) % 4, large);
-            if (i % 2 == 1 || !more) place.part.next();
-        }
-    }
+    for (; left > 4; left -= 4)
+        sum_buffer<F, false>(d, operand, place, left < blocks, left);
+    sum_buffer<F, true>(d, operand, place, left < blocks, left);
     meanwhile();
     wgmma_wait<0>();
     place.release_part_before();
@@ -243,7 +279,9 @@ __device__ void multiply(const Problem &p, const CUtensorMap *d_map, Buffers at,
                    (uint32_t)lane % 8,
                    (uint32_t)(warp * 16 + lane / 4) * 4,
                    {},
-                   {}};
+                   {},
+                   {},
+                   false};
     const Store store = {d_map, at.base + at.store + warp * STORE_BYTES};
     Pairs walk(p);
     Tile t;
@@ -260,7 +298,9 @@ __device__ void multiply(const Problem &p, const CUtensorMap *d_map, Buffers at,
             continue;
         }
         float d[128];
-        sum_tile<F>(d, blocks_of(now), place, seek_next);
+        /* The same in all lanes, which the compiler can't see: lets it use uniform registers. */
+        const int blocks = __shfl_sync(0xffffffffu, blocks_of(now), 0);
+        sum_tile<F>(d, blocks, place, seek_next);
         store(p, now, d, row, col);
     }
     store_wait();
@@ -276,7 +316,8 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(2, 1, 1)
     const uint32_t rank = cluster_rank();
     if (threadIdx.x == 0) {
         for (int i = 0; i < CODES; i++) {
-            barrier_init(at.codes_full(i), 1 + SCALE_THREADS / 32);
+            barrier_init(at.codes_full(i), 1);
+            barrier_init(at.codes_ready(i), SCALE_THREADS / 32);
             barrier_init(at.codes_empty(i), 8); /* warps of products */
         }
         for (int i = 0; i < PARTS; i++) {
@@ -294,7 +335,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(2, 1, 1)
     } else {
         registers_fewer<88>();
         if (threadIdx.x == 256) copy_operands(p, &a, &b, at, rank);
-        if (threadIdx.x >= 288 && threadIdx.x < 288 + SCALE_THREADS) copy_scales(p, at, rank);
+        if (threadIdx.x >= 288 && threadIdx.x < 288 + SCALE_THREADS) scout<F>(p, at, rank);
         __syncwarp();
     }
     cluster_sync(); /* the other block may still write here */

@@ -75,7 +75,7 @@ __device__ void multiply(const Problem &p, const CUtensorMap *d_map, Buffers at,
     while (more) {
         const Tile now = t;
         const int row = now.row + first, col = now.col + threadIdx.x % 4 * 2,
-                  steps = (now.depth + 31) / 32 * 2;
+                  steps = __shfl_sync(0xffffffffu, (now.depth + 31) / 32 * 2, 0);
         const auto seek_next = [&] { more = walk.seek(i += gridDim.x / 2, t); };
         if (!is_fast(p, now) || steps == 0) {
             const float zeros[128] = {};
