@@ -26,7 +26,7 @@ using namespace hopper;
 using namespace gemm;
 
 constexpr int ROWS = 128, COLS = 256, THREADS = 384;
-constexpr int CODES = 2, CODES_DEPTH = 128; /* buffers of A */
+constexpr int CODES = 3, CODES_DEPTH = 128; /* buffers of A */
 constexpr int PARTS = 4, PART_DEPTH = 64;   /* buffers of B */
 constexpr int SCALE_THREADS = 64;
 constexpr uint32_t CODES_BYTES = ROWS * CODES_DEPTH, PART_BYTES = COLS * PART_DEPTH * 2,
@@ -303,7 +303,7 @@ __device__ void multiply(const Problem &p, const CUtensorMap *d_map, Buffers at,
         sum_tile<F>(d, blocks, place, seek_next);
         store(p, now, d, row, col);
     }
-    store_wait();
+    store_wait<0>();
 }
 
 template <class F>

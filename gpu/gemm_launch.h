@@ -56,6 +56,10 @@ template <class F> int launch_staged(const mx_kernel_call *c, const Problem &p);
 /* The fast kernel through bf16, with the readable one where it can't go. */
 template <class F> int launch_fused(const mx_kernel_call *c, const Problem &p);
 
+/* Through fp8 wgmma with promotion of each block, fast and readable. */
+template <class F> int launch_promoted(const mx_kernel_call *c, const Problem &p);
+template <class F> int launch_promoted_plain(const mx_kernel_call *c, const Problem &p, bool rest);
+
 } // namespace gemm
 
 #endif

@@ -27,7 +27,7 @@ using namespace gemm;
 /* ---- the product
  * -------------------------------------------------------------------------------------------- */
 
-constexpr int ROWS = 128, COLS = 256, DEPTH = 64, STAGES = 3, THREADS = 384;
+constexpr int ROWS = 128, COLS = 256, DEPTH = 64, STAGES = 4, THREADS = 384;
 constexpr uint32_t A_BYTES = ROWS * DEPTH * 2, B_BYTES = COLS * DEPTH * 2, HALF_B = B_BYTES / 2;
 constexpr uint32_t STORES = STAGES * (A_BYTES + B_BYTES), BARRIERS = STORES + 8 * STORE_BYTES,
                    SHARED_BYTES = BARRIERS + 16 * STAGES + 1024;
@@ -116,7 +116,7 @@ __device__ void multiply(const Problem &p, const CUtensorMap *d_map, Buffers at,
             asm volatile("" : "+f"(d[j])::"memory"); /* read after the wait, not before */
         store(p, now, d, row, col);
     }
-    store_wait();
+    store_wait<0>();
 }
 
 __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(2, 1, 1)

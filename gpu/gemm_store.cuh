@@ -14,7 +14,7 @@
 namespace gemm
 {
 
-constexpr uint32_t STORE_BYTES = 8192; /* of shared memory for a warp, at a multiple of 1024 */
+constexpr uint32_t STORE_BYTES = 4096; /* of shared memory for a warp, two boxes, at a multiple of 1024 */
 constexpr int STORE_ROWS = 16;         /* a box is 16 rows x 128 bytes, swizzled by 128 bytes */
 
 /* Outputs are named by the thread's first row and column, as wgmma deals them: row, row + 8; col + 8 j, +1.
@@ -35,51 +35,56 @@ struct Store {
         }
         const int x = col - lane % 4 * 2, y = (int)d_row(p, t, first);
         if (p.d_bf16) {
-            begin();
-            fill_bf16(d, lane);
-            finish<64>(p, x, y);
+#pragma unroll
+            for (int box = 0; box < 4; box++) {
+                begin();
+                fill_bf16(d, box, lane);
+                finish(p, x + 64 * box, y, box);
+            }
         } else {
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
+            for (int box = 0; box < 8; box++) {
                 begin();
-                fill_f32(d, half, lane);
-                finish<32>(p, x + 128 * half, y);
+                fill_f32(d, box, lane);
+                finish(p, x + 32 * box, y, box);
             }
         }
     }
 
   private:
+    /* Boxes take the two buffers in turn. */
+    __device__ __forceinline__ uint32_t at(int box) const { return buffer + box % 2 * (STORE_BYTES / 2); }
     __device__ __forceinline__ void begin() const
     {
-        if (threadIdx.x % 32 == 0) hopper::store_wait();
+        if (threadIdx.x % 32 == 0) hopper::store_wait<1>();
         __syncwarp();
     }
-    template <int COLS> __device__ __forceinline__ void finish(const Problem &p, int x, int y) const
+    __device__ __forceinline__ void finish(const Problem &p, int x, int y, int box) const
     {
         hopper::fence_async();
         __syncwarp();
         if (threadIdx.x % 32 != 0) return;
-        for (int box = 0; box < 4; box++)
-            if (x + COLS * box < p.n) hopper::store_box(map, x + COLS * box, y, buffer + 2048 * box);
+        if (x < p.n) hopper::store_box(map, x, y, at(box));
         hopper::store_commit();
     }
-    __device__ __forceinline__ void fill_bf16(const float (&d)[128], int lane) const
+    /* Columns [64 box, 64 box + 64). */
+    __device__ __forceinline__ void fill_bf16(const float (&d)[128], int box, int lane) const
     {
-        const uint32_t at = buffer + lane % 16 * 128;
 #pragma unroll
-        for (int j = 0; j < 32; j += 2)
-            hopper::store_matrices(at + j / 8 * 2048 + (((j % 8 + lane / 16) ^ (lane % 8)) << 4),
-                                   pack(d[4 * j], d[4 * j + 1]), pack(d[4 * j + 2], d[4 * j + 3]),
-                                   pack(d[4 * j + 4], d[4 * j + 5]), pack(d[4 * j + 6], d[4 * j + 7]));
+        for (int j = 0; j < 8; j += 2) {
+            const float *v = d + 4 * (8 * box + j);
+            hopper::store_matrices(at(box) + lane % 16 * 128 + (((j + lane / 16) ^ (lane % 8)) << 4),
+                                   pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
+        }
     }
-    /* Columns [128 half, 128 half + 128). */
-    __device__ __forceinline__ void fill_f32(const float (&d)[128], int half, int lane) const
+    /* Columns [32 box, 32 box + 32). */
+    __device__ __forceinline__ void fill_f32(const float (&d)[128], int box, int lane) const
     {
-        const uint32_t g = lane / 4, at = buffer + g * 128 + lane % 2 * 8;
+        const int g = lane / 4;
 #pragma unroll
-        for (int j = 0; j < 16; j++) {
-            const float *v = d + 4 * (16 * half + j);
-            const uint32_t to = at + j / 4 * 2048 + (((j % 4 * 2 + lane % 4 / 2) ^ g) << 4);
+        for (int j = 0; j < 4; j++) {
+            const float *v = d + 4 * (4 * box + j);
+            const uint32_t to = at(box) + g * 128 + (((2 * j + lane % 4 / 2) ^ g) << 4) + lane % 2 * 8;
             hopper::store_shared(to, v[0], v[1]);
             hopper::store_shared(to + 1024, v[2], v[3]);
         }

@@ -130,10 +130,10 @@ __device__ __forceinline__ void store_box(const CUtensorMap *map, int x, int y, 
                  : "memory");
 }
 __device__ __forceinline__ void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/* Until what this thread's stores read may be written again. */
-__device__ __forceinline__ void store_wait()
+/* Until what this thread's stores, but the last N committed, read may be written again. */
+template <int N> __device__ __forceinline__ void store_wait()
 {
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
 }
 
 __device__ __forceinline__ void prefetch_map(const CUtensorMap *map)
@@ -181,6 +181,12 @@ __device__ __forceinline__ uint32_t load_word(uint32_t address)
 {
     uint32_t v;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+    return v;
+}
+__device__ __forceinline__ float2 load_pair(uint32_t address)
+{
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address) : "memory");
     return v;
 }
 __device__ __forceinline__ void store_shared(uint32_t address, uint32_t v)
