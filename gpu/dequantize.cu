@@ -9,7 +9,8 @@ using namespace mx;
 namespace
 {
 
-constexpr int RUN = 16; /* codes a thread: one 16-byte load, and half a block */
+constexpr int PER_BLOCK = 256; /* threads */
+constexpr int RUN = 16;        /* codes a thread: one 16-byte load, and half a block */
 
 struct Job {
     const uint8_t *q, *scale;
@@ -33,10 +34,11 @@ __device__ __forceinline__ float scale_value(uint32_t s)
     return s == 255 ? __uint_as_float(0x7FFFFFFFu) : s == 0 ? 0x1p-127f : __uint_as_float(s << 23);
 }
 
-template <class Out, class To> __global__ void __launch_bounds__(THREADS) dequantize_runs(const Job j, To *y)
+template <class Out, class To>
+__global__ void __launch_bounds__(PER_BLOCK) dequantize_runs(const Job j, To *y)
 {
     const int64_t per_row = (j.cols + RUN - 1) / RUN;
-    const int64_t run = blockIdx.x * (int64_t)THREADS + threadIdx.x, r = run / per_row,
+    const int64_t run = blockIdx.x * (int64_t)PER_BLOCK + threadIdx.x, r = run / per_row,
                   c = run % per_row * RUN;
     if (r >= j.rows) return;
     const int64_t block = c / 32, blocks = (j.cols + 31) / 32;
@@ -83,12 +85,12 @@ template <class Out, class To> __global__ void __launch_bounds__(THREADS) dequan
 
 template <class Out, class To> int run_of(const mx_kernel_call *c, const Job &j, mx_kernel_tensor *y)
 {
-    int64_t blocks = (j.rows * ((j.cols + RUN - 1) / RUN) + THREADS - 1) / THREADS;
+    int64_t blocks = (j.rows * ((j.cols + RUN - 1) / RUN) + PER_BLOCK - 1) / PER_BLOCK;
     if (blocks == 0) return MX_KERNEL_DONE;
     if (blocks > INT32_MAX) return mx_gpu_say(c, MX_KERNEL_REFUSED, "more than 2^43 elements");
     Job job = j;
     job.aligned = j.aligned && multiple(y->data, 16) && j.y_pitch * (int64_t)sizeof(To) % 16 == 0;
-    dequantize_runs<Out, To><<<(unsigned)blocks, THREADS, 0, mx_gpu_stream(c)>>>(job, (To *)y->data);
+    dequantize_runs<Out, To><<<(unsigned)blocks, PER_BLOCK, 0, mx_gpu_stream(c)>>>(job, (To *)y->data);
     return mx_gpu_launched(c);
 }
 

@@ -5,7 +5,7 @@
 #define MX_GPU_LAUNCH_CUH
 
 #include "ops.h"
-#include "tile.cuh"
+#include "flat.cuh"
 
 namespace mx
 {
@@ -40,23 +40,24 @@ static bool copy_of(const mx_kernel_call *c, int mode, int64_t rows, int64_t col
                     const mx_kernel_tensor *scale, const char *scale_layout, Copy *o)
 {
     if (!q || !scale) return mx_gpu_say(c, 0, "needs codes and scales to write to");
-    const bool transposed = mode & (COLUMNS_T | SQUARES_T), tiled = mx_gpu_same(scale_layout, "tile-128x4");
+    const bool transposed = mode & COLUMNS_T, tiled = mx_gpu_same(scale_layout, "tile-128x4");
     const int64_t q_rows = transposed ? cols : rows, q_cols = transposed ? rows : cols;
-    const int64_t lines = mode & (COLUMNS | COLUMNS_T | SQUARES_T) ? cols : rows;
-    const int64_t length = lines == cols && mode & (COLUMNS | COLUMNS_T | SQUARES_T) ? rows : cols;
+    const int64_t lines = mode & (COLUMNS | COLUMNS_T) ? cols : rows;
+    const int64_t length = lines == cols && mode & (COLUMNS | COLUMNS_T) ? rows : cols;
     o->q = (uint8_t *)q->data;
     o->q_pitch = q->pitch ? q->pitch : q_cols;
     if (Out::BITS == 4) o->q_pitch += o->q_pitch % 2;
     o->scale = (uint8_t *)scale->data;
     o->grid_rows = lines;
     o->grid_cols = (length + BLOCK - 1) / BLOCK;
-    o->aligned = multiple(q->data, Out::BITS) && o->q_pitch % 8 == 0;
+    const int at_once = 2 * Out::BITS; /* bytes of the largest store */
+    o->aligned = multiple(q->data, at_once) && o->q_pitch * Out::BITS / 8 % at_once == 0;
     int64_t codes = q_rows ? ((q_rows - 1) * o->q_pitch + q_cols) * Out::BITS / 8 : 0, scales;
     if (tiled) {
         o->placement = SCALES_TILED, o->scale_pitch = 0;
         scales = (lines + 127) / 128 * ((o->grid_cols + 3) / 4) * 512;
         o->aligned = o->aligned && multiple(scale->data, 16);
-    } else if (mode & (SQUARES | SQUARES_T)) {
+    } else if (mode & SQUARES) {
         o->placement = SCALES_SQUARES, o->scale_pitch = o->grid_cols;
         scales = (lines + BLOCK - 1) / BLOCK * o->grid_cols;
     } else if (mode & COLUMNS) {
@@ -72,10 +73,9 @@ static bool copy_of(const mx_kernel_call *c, int mode, int64_t rows, int64_t col
     return true;
 }
 
-/* Tiles that neighbouring thread blocks go down before they go right. */
-#ifndef MX_GPU_BAND
-#define MX_GPU_BAND 16
-#endif
+/* Tiles that neighbouring thread blocks go down before they go right: all, where the transposed copy is the
+ * only one (its lines then grow from neighbour to neighbour), else one. */
+template <int FIRST, int SECOND> constexpr uint32_t BAND = FIRST == COLUMNS_T && !SECOND ? UINT32_MAX : 1;
 
 template <class Out, int FIRST, int SECOND, bool FAST, class Source, class Rule>
 static void launch_part(const mx_kernel_call *c, const Source &source, const Rule &rule, const Shape &s,
@@ -83,11 +83,29 @@ static void launch_part(const mx_kernel_call *c, const Source &source, const Rul
 {
     if (s.tiles_across == 0 || s.tiles_down == 0) return;
     quantize_tile<Source, Out, Rule, FIRST, SECOND, FAST>
-        <<<s.tiles_across * s.tiles_down, THREADS, 0, mx_gpu_stream(c)>>>(source, rule, s, first, second);
+        <<<s.tiles_across * s.tiles_down, THREADS<typename Source::In>, 0, mx_gpu_stream(c)>>>(
+            source, rule, s, first, second);
 }
 
-/* Launch on the call's stream, and return at once: the full tiles, then the strips below and right of them.
- * Without alignment everything is strip. */
+/* Blocks along rows alone, in launches of at most 65535 rows of thread blocks. */
+template <class Out, class Source, class Rule>
+static int launch_flat(const mx_kernel_call *c, const Source &source, const Rule &rule, int64_t rows,
+                       int64_t cols, const Copy &o)
+{
+    constexpr int64_t HEIGHT = FLAT_WARPS * FLAT_ROWS, MOST = 65535;
+    const int64_t padded = o.placement == SCALES_TILED ? (rows + TILE - 1) / TILE * TILE : rows;
+    const int64_t wide = (cols + FLAT_COLS - 1) / FLAT_COLS, high = (padded + HEIGHT - 1) / HEIGHT;
+    const Shape s = {rows, cols};
+    for (int64_t first = 0; first < high; first += MOST) {
+        const dim3 grid((unsigned)wide, (unsigned)(high - first < MOST ? high - first : MOST));
+        quantize_flat<Source, Out, Rule>
+            <<<grid, FLAT_WARPS * 32, 0, mx_gpu_stream(c)>>>(source, rule, s, o, first * HEIGHT);
+    }
+    return mx_gpu_launched(c);
+}
+
+/* Launch on the call's stream, and return at once. Full tiles, then the strips below and right of them;
+ * without alignment everything is strip. */
 template <class Out, int FIRST, int SECOND, class Source, class Rule>
 static int launch(const mx_kernel_call *c, const Source &source, const Rule &rule, int64_t rows, int64_t cols,
                   const Copy &first, const Copy &second)
@@ -97,14 +115,21 @@ static int launch(const mx_kernel_call *c, const Source &source, const Rule &rul
     if (wide > INT32_MAX / high)
         return mx_gpu_say(c, MX_KERNEL_REFUSED, "more than 2^31 - 1 tiles of 128 x 128");
     const bool aligned = source.aligned() && first.aligned && (!SECOND || second.aligned);
-    const uint32_t down = aligned ? rows / TILE : 0, right = aligned ? cols / TILE : 0;
-    const uint32_t all_down = (uint32_t)high, all_right = (uint32_t)wide;
-    const Shape full = {rows, cols, 0, 0, down, right, MX_GPU_BAND};
-    const Shape below = {rows, cols, down, 0, all_down - down, all_right, MX_GPU_BAND};
-    const Shape beside = {rows, cols, 0, right, down, all_right - right, MX_GPU_BAND};
-    launch_part<Out, FIRST, SECOND, true>(c, source, rule, full, first, second);
-    launch_part<Out, FIRST, SECOND, false>(c, source, rule, below, first, second);
-    launch_part<Out, FIRST, SECOND, false>(c, source, rule, beside, first, second);
+    if constexpr (FIRST == ROWS && !SECOND) {
+        if (aligned && cols % FLAT_RUN == 0) return launch_flat<Out>(c, source, rule, rows, cols, first);
+        const Shape all = {rows, cols, 0, 0, (uint32_t)high, (uint32_t)wide, 1};
+        launch_part<Out, FIRST, SECOND, false>(c, source, rule, all, first, second);
+    } else {
+        const uint32_t all_down = (uint32_t)high, all_right = (uint32_t)wide;
+        const uint32_t down = aligned ? rows / TILE : 0, right = aligned ? cols / TILE : 0;
+        const uint32_t band = BAND<FIRST, SECOND> < all_down ? BAND<FIRST, SECOND> : all_down;
+        const Shape full = {rows, cols, 0, 0, down, right, band};
+        const Shape below = {rows, cols, down, 0, all_down - down, all_right, band};
+        const Shape beside = {rows, cols, 0, right, down, all_right - right, band};
+        launch_part<Out, FIRST, SECOND, true>(c, source, rule, full, first, second);
+        launch_part<Out, FIRST, SECOND, false>(c, source, rule, below, first, second);
+        launch_part<Out, FIRST, SECOND, false>(c, source, rule, beside, first, second);
+    }
     return mx_gpu_launched(c);
 }
 
@@ -155,12 +180,15 @@ enum Special { TE, FLOOR, AO_RCEIL, AO_FLOOR };
 template <class Out> static E8M0Rule rule_of(Special s)
 {
     const float inverse = 1.0f / Out::MAX; /* rounded once, to nearest */
-    switch (s) {
-    case TE: return {inverse, Out::EMAX, false, false, 0xFE};
-    case FLOOR: return {inverse, Out::EMAX, true, false, 0xFE};
-    case AO_RCEIL: return {inverse, Out::EMAX, false, true, 0xFF};
-    default: return {inverse, Out::EMAX, true, true, 0xFF};
-    }
+    const bool floor = s == FLOOR || s == AO_FLOOR, keep_nan = s == AO_RCEIL || s == AO_FLOOR;
+    const uint32_t inf_code = keep_nan ? 0xFF : 0xFE;
+    return {inverse,
+            Out::EMAX,
+            floor,
+            keep_nan,
+            inf_code,
+            floor ? ldexpf(1.0f, -Out::EMAX) : inverse,
+            floor ? 0 : 0x7FFFFFu};
 }
 
 template <class Out, Special SPECIAL, int FIRST, int SECOND> static int quantize(const mx_kernel_call *c)

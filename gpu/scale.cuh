@@ -22,6 +22,9 @@ struct E8M0Rule {
     bool floor; /* 2^(floor(log2 amax) - emax); otherwise amax * inverse_max rounded up to a power of two */
     bool keep_nan;     /* a NaN in the block makes the scale NaN; otherwise only its own element */
     uint32_t inf_code; /* scale of a block with an infinity */
+    /* What usual() needs: the ratio is amax * ratio_factor, and ratio_add carries into its exponent. */
+    float ratio_factor;
+    uint32_t ratio_add;
 
     static constexpr int BLOCK = 32;
 
@@ -40,12 +43,21 @@ struct E8M0Rule {
         uint32_t code, b = __float_as_uint(amax);
         if (floor) {
             code = max((int)(b >> 23) - emax, 0);
-        } else { /* the upward rounding of 2^-127 * 1.f has its own byte only from 2^-127 on */
+        } else { /* a ratio of at most 2^-127 has code 0 */
             uint32_t p = __float_as_uint(__fmul_rn(amax, inverse_max));
             code = (p >> 23) + ((p & 0x7FFFFFu) != 0 && p > 0x00400000u);
         }
         if (b >= 0x7F800000u) code = b == 0x7F800000u ? inf_code : 255;
         return {code, reciprocal(code)};
+    }
+
+    /* The same for an amax that is 0, or finite and at least 2^-110, without a case distinction: the exponent
+     * of the ratio, which is zero or a normal number below 2^121, carried up by ratio_add if its mantissa is
+     * not zero and the rule rounds up. */
+    __device__ __forceinline__ Scale usual(float amax) const
+    {
+        uint32_t p = __float_as_uint(__fmul_rn(amax, ratio_factor)) + ratio_add;
+        return {p >> 23, __uint_as_float(0x7F000000u - (p & 0x7F800000u))};
     }
 };
 
@@ -69,6 +81,7 @@ struct NVFP4Rule {
         float v = __uint_as_float((code & 0x7F) << 20); /* value * 2^-120 */
         return __fmul_rn(v, 0x1p120f);
     }
+    __device__ __forceinline__ Scale usual(float amax) const { return (*this)(amax); }
     __device__ __forceinline__ Scale operator()(float amax) const
     {
         float s = encode_scale(__ldg(global_amax));

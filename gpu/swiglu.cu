@@ -13,51 +13,49 @@ namespace
 /* silu(gate) * up, rounded to the inputs' type. */
 template <class T> struct SwigluSource {
     using In = T;
-    static constexpr bool COMPUTES = true;
+    struct Raw {
+        Chunk<T> gate, up;
+    };
+    static constexpr int ROWS_IN_FLIGHT = 4;
     Matrix<T> gate, up;
 
     bool aligned() const { return gate.aligned && up.aligned; }
 
-    template <bool FAST>
-    __device__ __forceinline__ void load(Chunk<T> (&c)[LANE_ROWS], const Shape &s, const Position &p) const
+    template <bool FAST> __device__ __forceinline__ Raw load(const Shape &s, int64_t row, int64_t col) const
     {
-        constexpr int STEP = 4; /* rows in flight of each input */
+        return {gate.template chunk<FAST>(s, row, col), up.template chunk<FAST>(s, row, col)};
+    }
+    __device__ __forceinline__ Chunk<T> finish(const Raw &raw) const
+    {
+        Chunk<T> c;
 #pragma unroll
-        for (int i = 0; i < LANE_ROWS; i += STEP) {
-            Chunk<T> g[STEP], u[STEP];
-#pragma unroll
-            for (int j = 0; j < STEP; j++) {
-                g[j] = gate.template chunk<FAST>(s, p, i + j);
-                u[j] = up.template chunk<FAST>(s, p, i + j);
-            }
-#pragma unroll
-            for (int j = 0; j < STEP; j++)
-#pragma unroll
-                for (int k = 0; k < CHUNK; k += 2) {
-                    float a = element<T>(g[j], k), b = element<T>(g[j], k + 1);
-                    put_pair(c[i + j], k, swiglu(sigma(a), a, element<T>(u[j], k)),
-                             swiglu(sigma(b), b, element<T>(u[j], k + 1)));
-                }
+        for (int k = 0; k < CHUNK; k += 2) {
+            float a = element<T>(raw.gate, k), b = element<T>(raw.gate, k + 1);
+            put_pair(c, k, swiglu(sigma(a), a, element<T>(raw.up, k)),
+                     swiglu(sigma(b), b, element<T>(raw.up, k + 1)));
         }
+        return c;
     }
 };
 
 /* [dgate | dup], a matrix of twice the columns, wherever the halves meet: element by element. */
 template <class T> struct SwigluGradSource {
     using In = T;
-    static constexpr bool COMPUTES = true;
+    using Raw = Chunk<T>;
+    static constexpr int ROWS_IN_FLIGHT = 1;
     Matrix<T> gate, up, dy;
     int64_t cols; /* of one half */
 
-    template <bool FAST>
-    __device__ __forceinline__ void load(Chunk<T> (&c)[LANE_ROWS], const Shape &s, const Position &p) const
+    template <bool FAST> __device__ __forceinline__ Raw load(const Shape &s, int64_t row, int64_t col) const
     {
+        Chunk<T> c;
 #pragma unroll
-        for (int i = 0; i < LANE_ROWS; i++)
-#pragma unroll
-            for (int k = 0; k < CHUNK; k += 2)
-                put_pair(c[i], k, at(s, p.row + i, p.col + k), at(s, p.row + i, p.col + k + 1));
+        for (int k = 0; k < CHUNK; k += 2)
+            put_pair(c, k, at(s, row, col + k), at(s, row, col + k + 1));
+        return c;
     }
+    __device__ __forceinline__ Chunk<T> finish(const Raw &raw) const { return raw; }
+
     __device__ __forceinline__ float at(const Shape &s, int64_t row, int64_t col) const
     {
         if (row >= s.rows || col >= s.cols) return 0;
@@ -70,25 +68,26 @@ template <class T> struct SwigluGradSource {
 
 /* One tile of dgate and the tile of dup beside it from one read of gate, up and dy. */
 template <class T, class Out>
-__global__ void __launch_bounds__(THREADS, INF_BITS<T> == INF_BITS<__nv_bfloat16> ? 2 : 1)
+__global__ void __launch_bounds__(THREADS<T>, PACKED<T> ? 3 : 1)
     swiglu_grad_tiles(const SwigluGradSource<T> source, const E8M0Rule rule, const Shape s, const Copy rows,
                       const Copy columns)
 {
-    __shared__ alignas(16) ScaleStage<E8M0Rule::BLOCK> stage[4];
+    __shared__ alignas(16) ScaleStage<E8M0Rule::BLOCK> scales[2];
+    __shared__ alignas(128) CodeStage codes;
     int64_t row0, col0;
     tile_origin(s, &row0, &col0);
-    Position p = position(row0, col0);
+    Position p = position<T>(row0, col0);
 
-    Chunk<T> gate[LANE_ROWS], up[LANE_ROWS];
+    Chunk<T> gate[LANE_ROWS<T>], up[LANE_ROWS<T>];
     constexpr int STEP = 2;
 #pragma unroll
-    for (int i = 0; i < LANE_ROWS; i += STEP) {
+    for (int i = 0; i < LANE_ROWS<T>; i += STEP) {
         Chunk<T> g[STEP], u[STEP], y[STEP];
 #pragma unroll
         for (int j = 0; j < STEP; j++) {
-            g[j] = source.gate.template chunk<true>(s, p, i + j);
-            u[j] = source.up.template chunk<true>(s, p, i + j);
-            y[j] = source.dy.template chunk<true>(s, p, i + j);
+            g[j] = source.gate.template chunk<true>(s, p.row + i + j, p.col);
+            u[j] = source.up.template chunk<true>(s, p.row + i + j, p.col);
+            y[j] = source.dy.template chunk<true>(s, p.row + i + j, p.col);
         }
 #pragma unroll
         for (int j = 0; j < STEP; j++)
@@ -101,16 +100,16 @@ __global__ void __launch_bounds__(THREADS, INF_BITS<T> == INF_BITS<__nv_bfloat16
                 put_pair(up[i + j], k, d.up, e.up);
             }
     }
-    quantize_one<T, Out, ROWS, true>(gate, rule, s, p, rows, stage[0]);
-    quantize_one<T, Out, COLUMNS_T, true>(gate, rule, s, p, columns, stage[1]);
-    p.col += source.cols;
-    quantize_one<T, Out, ROWS, true>(up, rule, s, p, rows, stage[2]);
-    quantize_one<T, Out, COLUMNS_T, true>(up, rule, s, p, columns, stage[3]);
-    __syncthreads();
+#pragma unroll
     for (int half = 0; half < 2; half++) {
-        int64_t col = col0 + half * source.cols;
-        stage[2 * half].flush(rows, row0, col / 32);
-        stage[2 * half + 1].flush(columns, col, row0 / 32);
+        const Chunk<T>(&c)[LANE_ROWS<T>] = half ? up : gate;
+        quantize_one<T, Out, ROWS, true>(c, rule, s, p, rows, scales[0], &codes);
+        quantize_one<T, Out, COLUMNS_T, true>(c, rule, s, p, columns, scales[1], &codes);
+        __syncthreads();
+        flush<T, Out, ROWS, true>(rows, row0, col0, scales[0], &codes);
+        flush<T, Out, COLUMNS_T, true>(columns, row0, col0, scales[1], &codes);
+        __syncthreads();
+        p.col += source.cols, col0 += source.cols;
     }
 }
 
@@ -158,11 +157,11 @@ template <class T, class Out> int grad_of(const mx_kernel_call *c, const Inputs 
     if (wide > INT32_MAX / high)
         return mx_gpu_say(c, MX_KERNEL_REFUSED, "more than 2^31 - 1 tiles of 128 x 128");
     const uint32_t down = fast ? in.rows / TILE : 0, across_half = in.cols / TILE;
-    const Shape full = {in.rows, 2 * in.cols, 0, 0, down, across_half, MX_GPU_BAND};
-    const Shape rest = {in.rows, 2 * in.cols, down, 0, (uint32_t)high - down, (uint32_t)wide, MX_GPU_BAND};
+    const Shape full = {in.rows, 2 * in.cols, 0, 0, down, across_half, 1};
+    const Shape rest = {in.rows, 2 * in.cols, down, 0, (uint32_t)high - down, (uint32_t)wide, 1};
     if (down)
         swiglu_grad_tiles<T, Out>
-            <<<down * across_half, THREADS, 0, mx_gpu_stream(c)>>>(source, rule, full, rows, columns);
+            <<<down * across_half, THREADS<T>, 0, mx_gpu_stream(c)>>>(source, rule, full, rows, columns);
     launch_part<Out, ROWS, COLUMNS_T, false>(c, source, rule, rest, rows, columns);
     return mx_gpu_launched(c);
 }

@@ -3,13 +3,16 @@
  * tile.cuh - the quantising kernel: one thread block turns 128 x 128 elements, read once, into codes and
  * scales along rows, along columns, or both.
  *
- * Eight warps; warp w owns rows 32 * (w / 2) and columns 64 * (w % 2) onwards, 32 x 64 of them. Lane l owns
- * the eight columns 8 * (l % 8) and the eight rows 8 * (l / 8) of these, in registers: 8 loads of 16 bytes
- * for bf16, each warp-wide load being 4 rows of 128 bytes. So
+ * A lane owns eight columns and, of a 16-bit input, sixteen rows (eight of fp32), in registers; a warp owns
+ * 32 rows, and 128 columns (64 of fp32). So
+ *   - a warp-wide load is 2 rows of 256 bytes;
  *   - a block of 32 along a row is 4 neighbouring lanes: two shuffles give its amax;
- *   - a block of 32 down a column is the 4 lanes that share l % 8: two shuffles;
- *   - eight codes along a row, or down a column, are 8 consecutive bytes of one lane, and the transposed
- *     copy needs no trip through shared memory: four lanes fill one 32-byte sector of it.
+ *   - a block of 32 down a column is the 2 lanes that own the same columns (4 of fp32): one shuffle or two;
+ *   - eight codes along a row are 8 consecutive bytes of one lane, and a warp stores 2 full lines of 128
+ * bytes;
+ *   - the codes down a column are 16 consecutive bytes of one lane (8 of fp32) of the transposed copy. Lines
+ * of it are put together in shared memory, whose 16-byte pieces lie swizzled so that neither side meets bank
+ *     conflicts, and leave as full lines as well.
  * 128 x 128 elements make exactly one 512-byte tile of the 128x4 scale layout in either direction (two with
  * 16-element blocks); it is put together in shared memory and written in 16-byte pieces, padding included,
  * since blocks outside the matrix have amax 0 and thereby code 00.
@@ -25,15 +28,20 @@
 namespace mx
 {
 
-constexpr int TILE = 128, THREADS = 256;
-constexpr int LANE_ROWS = 8; /* rows of a lane */
+constexpr int TILE = 128;
+
+/* How a tile is divided among threads, by input type. */
+template <class In> constexpr int LANE_ROWS = PACKED<In> ? 16 : 8;
+template <class In> constexpr int LANES_ACROSS = PACKED<In> ? 16 : 8; /* of a warp */
+template <class In> constexpr int WARPS_ACROSS = TILE / (LANES_ACROSS<In> * CHUNK);
+template <class In> constexpr int THREADS = 4 * WARPS_ACROSS<In> * 32;
 
 enum Mode {
-    ROWS = 1,       /* blocks along rows, codes as x lies */
-    COLUMNS_T = 2,  /* blocks down columns, codes transposed: [cols, rows] */
-    COLUMNS = 4,    /* blocks down columns, codes as x lies */
-    SQUARES = 8,    /* square blocks, codes as x lies */
-    SQUARES_T = 16, /* square blocks, codes transposed */
+    ROWS = 1,      /* blocks along rows, codes as x lies */
+    COLUMNS_T = 2, /* blocks down columns, codes transposed: [cols, rows] */
+    COLUMNS = 4,   /* blocks down columns, codes as x lies */
+    SQUARES = 8,   /* square blocks, codes as x lies */
+    FLAT = 16,     /* as ROWS, in the kernel of flat.cuh */
 };
 
 enum Placement {
@@ -55,10 +63,8 @@ struct Copy {
 };
 
 struct Position {
-    int warp_row, warp_col, lane_row, lane_col; /* in the tile: 32 * , 64 * , 8 * , 8 * */
-    int64_t row, col;                           /* of the lane's first element, in the matrix */
-    __device__ __forceinline__ int tile_row() const { return warp_row + lane_row; }
-    __device__ __forceinline__ int tile_col() const { return warp_col + lane_col; }
+    int tile_row, tile_col; /* of the lane's first element, in the tile */
+    int64_t row, col;       /* and in the matrix */
 };
 
 struct Shape {
@@ -77,25 +83,25 @@ template <class In> struct Matrix {
     {
         return value<In>(bits<In>(x[row * pitch + col]));
     }
-    /* Row i of a lane's chunks; zeros outside the matrix. */
+    /* Eight elements of a row; zeros outside the matrix. */
     template <bool FAST>
-    __device__ __forceinline__ Chunk<In> chunk(const Shape &s, const Position &p, int i) const
+    __device__ __forceinline__ Chunk<In> chunk(const Shape &s, int64_t row, int64_t col) const
     {
-        const In *from = x + (p.row + i) * pitch + p.col;
+        const In *from = x + row * pitch + col;
         if constexpr (FAST)
             return load_chunk<In>(from);
         else
-            return load_chunk_part<In>(from, p.row + i < s.rows ? s.cols - p.col : 0);
+            return load_chunk_part<In>(from, row < s.rows ? s.cols - col : 0);
     }
 };
 
-static __device__ __forceinline__ Position position(int64_t row0, int64_t col0)
+template <class In> __device__ __forceinline__ Position position(int64_t row0, int64_t col0)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Position p;
-    p.warp_row = warp / 2 * 32, p.warp_col = warp % 2 * 64;
-    p.lane_row = lane / 8 * 8, p.lane_col = lane % 8 * 8;
-    p.row = row0 + p.tile_row(), p.col = col0 + p.tile_col();
+    p.tile_row = warp / WARPS_ACROSS<In> * 32 + lane / LANES_ACROSS<In> * LANE_ROWS<In>;
+    p.tile_col = (warp % WARPS_ACROSS<In> * LANES_ACROSS<In> + lane % LANES_ACROSS<In>)*CHUNK;
+    p.row = row0 + p.tile_row, p.col = col0 + p.tile_col;
     return p;
 }
 
@@ -109,21 +115,37 @@ static __device__ __forceinline__ void tile_origin(const Shape &s, int64_t *row,
     *col = (int64_t)(s.first_across + rest / height) * TILE;
 }
 
-/* ---- a source: fills a lane's registers ------------------------------------------------------------- */
+/* ---- a source: what eight elements are made from, and how ---------------------------------------------- */
 
 template <class T> struct PlainSource {
     using In = T;
-    static constexpr bool COMPUTES = false;
-    Matrix<T> m;
-    bool aligned() const { return m.aligned; }
-    template <bool FAST>
-    __device__ __forceinline__ void load(Chunk<T> (&c)[LANE_ROWS], const Shape &s, const Position &p) const
+    using Raw = Chunk<T>;
+    static constexpr int ROWS_IN_FLIGHT = LANE_ROWS<T>; /* of a lane: loaded before the first is finished */
+    Matrix<T> x;
+    bool aligned() const { return x.aligned; }
+    template <bool FAST> __device__ __forceinline__ Raw load(const Shape &s, int64_t row, int64_t col) const
     {
-#pragma unroll
-        for (int i = 0; i < LANE_ROWS; i++)
-            c[i] = m.template chunk<FAST>(s, p, i);
+        return x.template chunk<FAST>(s, row, col);
     }
+    __device__ __forceinline__ Chunk<T> finish(const Raw &raw) const { return raw; }
 };
+
+template <class Source, bool FAST>
+__device__ __forceinline__ void load_lane(const Source &source, const Shape &s, const Position &p,
+                                          Chunk<typename Source::In> (&c)[LANE_ROWS<typename Source::In>])
+{
+    constexpr int STEP = Source::ROWS_IN_FLIGHT;
+#pragma unroll
+    for (int i = 0; i < LANE_ROWS<typename Source::In>; i += STEP) {
+        typename Source::Raw raw[STEP];
+#pragma unroll
+        for (int j = 0; j < STEP; j++)
+            raw[j] = source.template load<FAST>(s, p.row + i + j, p.col);
+#pragma unroll
+        for (int j = 0; j < STEP; j++)
+            c[i + j] = source.finish(raw[j]);
+    }
+}
 
 /* ---- amax --------------------------------------------------------------------------------------------- */
 
@@ -147,101 +169,150 @@ template <class In, bool DROP> __device__ __forceinline__ uint32_t chunk_amax(co
     return m; /* PACKED: of even and odd elements apart */
 }
 
-/* m[i]: amax of the block along row i that holds the lane's chunk. */
+/* Blocks that a lane has part in, and the words that hold their amax: of 16-bit types, two in each. */
+template <class In, int MODE>
+constexpr int LANE_BLOCKS = MODE == SQUARES ? 1
+                            : MODE == FLAT  ? 2
+                            : MODE == ROWS  ? LANE_ROWS<In>
+                                            : CHUNK;
+template <class In, int MODE>
+constexpr int AMAX_WORDS = PACKED<In> ? (LANE_BLOCKS<In, MODE> + 1) / 2 : LANE_BLOCKS<In, MODE>;
+
+/* Block i: along row i, as far as it holds the lane's chunk. */
 template <class In, int BLOCK, bool DROP>
-__device__ __forceinline__ void row_amax(const Chunk<In> (&c)[LANE_ROWS], uint32_t (&m)[LANE_ROWS])
+__device__ __forceinline__ void row_amax(const Chunk<In> (&c)[LANE_ROWS<In>],
+                                         uint32_t (&m)[AMAX_WORDS<In, ROWS>])
 {
     constexpr int STEPS = BLOCK == 32 ? 2 : 1;
-    if (PACKED<In>) { /* two rows in one word */
 #pragma unroll
-        for (int i = 0; i < LANE_ROWS; i += 2) {
-            uint32_t a = chunk_amax<In, DROP>(c[i]), b = chunk_amax<In, DROP>(c[i + 1]);
-            a = larger<In>(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
-            a = across<In>(a, 1, STEPS);
-            m[i] = a & 0xFFFFu, m[i + 1] = a >> 16;
+    for (int j = 0; j < AMAX_WORDS<In, ROWS>; j++) {
+        if constexpr (PACKED<In>) {
+            uint32_t a = chunk_amax<In, DROP>(c[2 * j]), b = chunk_amax<In, DROP>(c[2 * j + 1]);
+            m[j] = larger<In>(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
+        } else {
+            m[j] = chunk_amax<In, DROP>(c[j]);
         }
-    } else {
-#pragma unroll
-        for (int i = 0; i < LANE_ROWS; i++)
-            m[i] = across<In>(chunk_amax<In, DROP>(c[i]), 1, STEPS);
+        m[j] = across<In>(m[j], 1, STEPS);
     }
 }
 
-/* m[k]: amax of the block down column k of the lane. */
+/* Block k: down column k of the lane. */
 template <class In, int BLOCK, bool DROP>
-__device__ __forceinline__ void column_amax(const Chunk<In> (&c)[LANE_ROWS], uint32_t (&m)[CHUNK])
+__device__ __forceinline__ void column_amax(const Chunk<In> (&c)[LANE_ROWS<In>],
+                                            uint32_t (&m)[AMAX_WORDS<In, COLUMNS>])
 {
-    constexpr int STEPS = BLOCK == 32 ? 2 : 1;
+    constexpr int LANES = BLOCK / LANE_ROWS<In>, STEPS = LANES == 4 ? 2 : LANES == 2 ? 1 : 0;
 #pragma unroll
-    for (int w = 0; w < (int)(sizeof c[0].w / 4); w++) {
-        uint32_t a = magnitude<In, DROP>(c[0].w[w]);
+    for (int w = 0; w < AMAX_WORDS<In, COLUMNS>; w++) {
+        m[w] = magnitude<In, DROP>(c[0].w[w]);
 #pragma unroll
-        for (int i = 1; i < LANE_ROWS; i++)
-            a = larger<In>(a, magnitude<In, DROP>(c[i].w[w]));
-        a = across<In>(a, 8, STEPS);
-        if (PACKED<In>)
-            m[2 * w] = a & 0xFFFFu, m[2 * w + 1] = a >> 16;
-        else
-            m[w] = a;
+        for (int i = 1; i < LANE_ROWS<In>; i++)
+            m[w] = larger<In>(m[w], magnitude<In, DROP>(c[i].w[w]));
+        m[w] = across<In>(m[w], LANES_ACROSS<In>, STEPS);
     }
 }
 
-/* m[all]: amax of the square block that the lane lies in. */
+/* The one square block that the lane lies in. */
 template <class In, int BLOCK, bool DROP>
-__device__ __forceinline__ void square_amax(const Chunk<In> (&c)[LANE_ROWS], uint32_t (&m)[CHUNK])
+__device__ __forceinline__ void square_amax(const Chunk<In> (&c)[LANE_ROWS<In>], uint32_t (&m)[1])
 {
-    column_amax<In, BLOCK, DROP>(c, m);
+    uint32_t column[AMAX_WORDS<In, COLUMNS>];
+    column_amax<In, BLOCK, DROP>(c, column);
+    m[0] = column[0];
 #pragma unroll
-    for (int k = 1; k < CHUNK; k++)
-        m[0] = max(m[0], m[k]);
-    m[0] = across<float>(m[0], 1, BLOCK == 32 ? 2 : 1);
-#pragma unroll
-    for (int k = 1; k < CHUNK; k++)
-        m[k] = m[0];
+    for (int w = 1; w < AMAX_WORDS<In, COLUMNS>; w++)
+        m[0] = larger<In>(m[0], column[w]);
+    m[0] = across<In>(m[0], 1, BLOCK == 32 ? 2 : 1);
+    if constexpr (PACKED<In>) m[0] = max(m[0] & 0xFFFFu, m[0] >> 16);
 }
 
 template <class In, int BLOCK, int MODE, bool DROP>
-__device__ __forceinline__ void mode_amax(const Chunk<In> (&c)[LANE_ROWS], uint32_t (&m)[CHUNK])
+__device__ __forceinline__ void mode_amax(const Chunk<In> (&c)[LANE_ROWS<In>],
+                                          uint32_t (&m)[AMAX_WORDS<In, MODE>])
 {
-    if (MODE & (SQUARES | SQUARES_T))
+    if constexpr (MODE & SQUARES)
         square_amax<In, BLOCK, DROP>(c, m);
-    else if (MODE & ROWS)
+    else if constexpr (MODE & ROWS)
         row_amax<In, BLOCK, DROP>(c, m);
     else
         column_amax<In, BLOCK, DROP>(c, m);
 }
 
-/* NaN lies above every magnitude, so that one integer maximum serves recipes that keep it; those that ignore
- * it look again, and only where one was met. */
-template <class In, int BLOCK, int MODE, class Rule>
-__device__ __forceinline__ void block_amax(const Chunk<In> (&c)[LANE_ROWS], const Rule &rule,
-                                           uint32_t (&m)[CHUNK])
+/* Whether some lane of the warp has an infinity or a NaN in an amax, or one too small for Rule::usual(). NaN
+ * lies above every magnitude, so that one integer maximum serves all recipes until one is met. */
+template <class In, int N> __device__ __forceinline__ bool any_unusual(const uint32_t (&m)[N])
 {
-    mode_amax<In, BLOCK, MODE, false>(c, m);
-    uint32_t most = m[0];
+    uint32_t most = m[0], least = 0xFFFFFFFFu;
 #pragma unroll
-    for (int k = 1; k < CHUNK; k++)
-        most = max(most, m[k]);
-    if (__any_sync(ALL, most > INF_BITS<In>) && rule.drop_nan()) mode_amax<In, BLOCK, MODE, true>(c, m);
+    for (int i = 0; i < N; i++)
+        most = larger<In>(most, m[i]), least = least_but_zero<In>(m[i], least);
+    if constexpr (PACKED<In>)
+        most = max(most & 0xFFFFu, most >> 16), least = min(least & 0xFFFFu, least >> 16);
+    bool unusual = most >= INF_BITS<In>;
+    if constexpr (TINY_BITS<In> != 0) unusual |= least < TINY_BITS<In>;
+    return __any_sync(ALL, unusual);
+}
+
+/* Scales of the lane's blocks. */
+template <class In, int MODE, class Rule>
+__device__ __forceinline__ void block_scales(const Chunk<In> (&c)[LANE_ROWS<In>], const Rule &rule,
+                                             Scale (&scale)[LANE_BLOCKS<In, MODE>])
+{
+    constexpr int BLOCK = Rule::BLOCK, BLOCKS = LANE_BLOCKS<In, MODE>;
+    uint32_t m[AMAX_WORDS<In, MODE>];
+    mode_amax<In, BLOCK, MODE, false>(c, m);
+    if (!any_unusual<In>(m)) {
+#pragma unroll
+        for (int k = 0; k < BLOCKS; k++)
+            scale[k] = rule.usual(value_of<In>(m, k));
+    } else {
+        if (rule.drop_nan()) mode_amax<In, BLOCK, MODE, true>(c, m);
+#pragma unroll
+        for (int k = 0; k < BLOCKS; k++)
+            scale[k] = rule(value_of<In>(m, k));
+    }
 }
 
 /* ---- stores ------------------------------------------------------------------------------------------- */
 
-/* Eight codes to q + offset; the first n of them if not FAST. */
-template <class Out, bool FAST>
-__device__ __forceinline__ void store_codes(uint8_t *q, int64_t offset, const Codes<Out> &c, int64_t n)
+/* N codes to q + offset, all at once if FAST; otherwise the first n of them, one by one. */
+template <class Out, bool FAST, int N>
+__device__ __forceinline__ void store_codes(uint8_t *q, int64_t offset, const Codes<Out, N> &c, int64_t n)
 {
     uint8_t *at = q + offset * Out::BITS / 8;
+    constexpr int BYTES = N * Out::BITS / 8;
     if constexpr (FAST) {
-        if constexpr (Out::BITS == 8)
-            *(uint2 *)at = make_uint2(c.w[0], c.w[1]);
-        else
-            *(uint32_t *)at = c.w[0];
+        c.store(at);
     } else {
 #pragma unroll
-        for (int i = 0; i < Out::BITS; i++)
+        for (int i = 0; i < BYTES; i++)
             if (i * 8 / Out::BITS < n) at[i] = (uint8_t)(c.w[i / 4] >> i % 4 * 8);
     }
+}
+
+/* The transposed codes of one thread block: a line of 128 bytes for each column, its 16-byte pieces swizzled.
+ */
+struct CodeStage {
+    uint8_t byte[TILE * TILE];
+
+    static __device__ __forceinline__ int at(int col, int row)
+    {
+        return col * TILE + ((row / 16 ^ col / 8 % 8) * 16) + row % 16;
+    }
+    template <int THREADS_> __device__ __forceinline__ void flush(uint8_t *q, int64_t pitch) const
+    {
+#pragma unroll 4
+        for (int i = threadIdx.x; i < TILE * TILE / 16; i += THREADS_) {
+            int col = i / 8, row = i % 8 * 16;
+            __stcs((uint4 *)(q + col * pitch + row), *(const uint4 *)(byte + at(col, row)));
+        }
+    }
+};
+
+/* Offset in the 128x4 layout of scale (r, c) of a grid with this many columns. */
+static __device__ __forceinline__ int64_t tiled_at(int64_t r, int64_t c, int64_t cols)
+{
+    return (r / 128 * ((cols + 3) / 4) + c / 4) * 512 + r % 32 * 16 + r % 128 / 32 * 4 + c % 4;
 }
 
 /* The 512-byte tiles of one thread block, in the 128x4 layout. */
@@ -254,22 +325,22 @@ template <int BLOCK> struct ScaleStage {
         return c / 4 * 512 + r % 32 * 16 + r / 32 * 4 + c % 4;
     }
     /* r0, c0: first row of codes, and first block, of the tile. */
-    __device__ __forceinline__ void flush(const Copy &o, int64_t r0, int64_t c0) const
+    template <int THREADS_> __device__ __forceinline__ void flush(const Copy &o, int64_t r0, int64_t c0) const
     {
         if (o.placement == SCALES_TILED) {
             int64_t across_tiles = (o.grid_cols + 3) / 4;
             uint8_t *to = o.scale + (r0 / TILE * across_tiles + c0 / 4) * 512;
             int bytes = (int)min((int64_t)TILES, across_tiles - c0 / 4) * 512;
             if (o.aligned) {
-                for (int i = threadIdx.x * 16; i < bytes; i += THREADS * 16)
+                for (int i = (int)threadIdx.x * 16; i < bytes; i += THREADS_ * 16)
                     *(uint4 *)(to + i) = *(const uint4 *)(byte + i);
             } else {
-                for (int i = threadIdx.x; i < bytes; i += THREADS)
+                for (int i = threadIdx.x; i < bytes; i += THREADS_)
                     to[i] = byte[i];
             }
             return;
         }
-        for (int i = threadIdx.x; i < TILE * BLOCKS; i += THREADS) {
+        for (int i = threadIdx.x; i < TILE * BLOCKS; i += THREADS_) {
             int r = o.placement == SCALES_COLUMNS ? i % TILE : i / BLOCKS;
             int c = o.placement == SCALES_COLUMNS ? i / TILE : i % BLOCKS;
             if (r0 + r >= o.grid_rows || c0 + c >= o.grid_cols) continue;
@@ -285,77 +356,93 @@ template <int BLOCK> struct ScaleStage {
 
 /* ---- one direction ------------------------------------------------------------------------------------- */
 
+/* Scales of the lane's blocks into the stage, codes to memory; transposed ones, if FAST, into their stage. */
 template <class In, class Out, int MODE, bool FAST, class Rule>
-__device__ __forceinline__ void quantize_one(const Chunk<In> (&c)[LANE_ROWS], const Rule &rule,
+__device__ __forceinline__ void quantize_one(const Chunk<In> (&c)[LANE_ROWS<In>], const Rule &rule,
                                              const Shape &s, const Position &p, const Copy &o,
-                                             ScaleStage<Rule::BLOCK> &stage)
+                                             ScaleStage<Rule::BLOCK> &scales, CodeStage *codes)
 {
-    constexpr int BLOCK = Rule::BLOCK;
-    constexpr bool TRANSPOSED = MODE & (COLUMNS_T | SQUARES_T), BY_ROW = MODE & (ROWS | SQUARES);
-    uint32_t m[CHUNK];
-    float factor[CHUNK];
-    block_amax<In, BLOCK, MODE>(c, rule, m);
-    uint32_t code[CHUNK];
-#pragma unroll
-    for (int k = 0; k < CHUNK; k++) {
-        Scale scale = rule(value<In>(m[k]));
-        factor[k] = scale.factor, code[k] = scale.code;
-    }
-    /* The first lane of each block writes: along rows, or down columns, eight bytes 16 apart. */
-    const int line = BY_ROW ? p.tile_row() : p.tile_col(), along = BY_ROW ? p.tile_col() : p.tile_row();
+    constexpr int BLOCK = Rule::BLOCK, BLOCKS = LANE_BLOCKS<In, MODE>, ROWS_ = LANE_ROWS<In>;
+    constexpr bool BY_ROW = MODE & (ROWS | SQUARES);
+    Scale scale[BLOCKS];
+    block_scales<In, MODE>(c, rule, scale);
+    /* The first lane of each block writes: along rows, or down columns, bytes 16 apart. */
+    const int line = BY_ROW ? p.tile_row : p.tile_col, along = BY_ROW ? p.tile_col : p.tile_row;
     if (along % BLOCK == 0) {
-        uint8_t *to = stage.byte + stage.at(line, along / BLOCK);
+        uint8_t *to = scales.byte + scales.at(line, along / BLOCK);
 #pragma unroll
-        for (int k = 0; k < CHUNK; k++)
-            to[k * 16] = (uint8_t)code[k];
+        for (int k = 0; k < (BY_ROW ? ROWS_ : CHUNK); k++)
+            to[k * 16] = (uint8_t)scale[k % BLOCKS].code;
     }
+    if constexpr (MODE & COLUMNS_T) {
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++) {
-        if (TRANSPOSED) {
-            Codes<Out> codes =
-                encode<Out>([&](int k) { return element<In>(c[k], i); }, [&](int) { return factor[i]; });
-            if (FAST || p.col + i < s.cols)
-                store_codes<Out, FAST>(o.q, (p.col + i) * o.q_pitch + p.row, codes, s.rows - p.row);
-        } else {
-            Codes<Out> codes = encode<Out>([&](int k) { return element<In>(c[i], k); },
-                                           [&](int k) { return factor[BY_ROW ? i : k]; });
+        for (int k = 0; k < CHUNK; k++) {
+            auto line_codes = encode<Out, ROWS_>([&](int i) { return element<In>(c[i], k); },
+                                                 [&](int) { return scale[k].factor; });
+            if constexpr (FAST)
+                line_codes.store_shared(codes->byte + codes->at(p.tile_col + k, p.tile_row));
+            else if (p.col + k < s.cols)
+                store_codes<Out, false>(o.q, (p.col + k) * o.q_pitch + p.row, line_codes, s.rows - p.row);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < ROWS_; i++) {
+            auto line_codes = encode<Out, CHUNK>([&](int k) { return element<In>(c[i], k); },
+                                                 [&](int k) {
+                                                     return scale[BLOCKS == 1 ? 0 : BY_ROW ? i : k].factor;
+                                                 });
             if (FAST || p.row + i < s.rows)
-                store_codes<Out, FAST>(o.q, (p.row + i) * o.q_pitch + p.col, codes, s.cols - p.col);
+                store_codes<Out, FAST>(o.q, (p.row + i) * o.q_pitch + p.col, line_codes, s.cols - p.col);
         }
     }
 }
 
+/* What a direction has put together in shared memory goes to memory. */
+template <class In, class Out, int MODE, bool FAST, int BLOCK>
+__device__ __forceinline__ void flush(const Copy &o, int64_t row0, int64_t col0,
+                                      const ScaleStage<BLOCK> &scales, const CodeStage *codes)
+{
+    if constexpr (MODE & (ROWS | SQUARES))
+        scales.template flush<THREADS<In>>(o, row0, col0 / BLOCK);
+    else
+        scales.template flush<THREADS<In>>(o, col0, row0 / BLOCK);
+    if constexpr (FAST && MODE & COLUMNS_T)
+        codes->flush<THREADS<In>>(o.q + col0 * o.q_pitch + row0, o.q_pitch);
+}
+
 /* Thread blocks to keep on a multiprocessor: as many as its registers hold without spilling. Unpacking f16
- * takes more of them than bf16 does, and so does a source that computes. */
+ * takes more of them than bf16 does. */
 template <class Source, int SECOND, bool FAST> constexpr int min_blocks()
 {
     using In = typename Source::In;
     if (!FAST) return 1;
-    const bool half = PACKED<In> && INF_BITS<In> != INF_BITS<__nv_bfloat16>, second = SECOND != 0;
-    if (!PACKED<In> || (half && (second || Source::COMPUTES)) || (second && Source::COMPUTES)) return 2;
-    return second ? 3 : 4;
+    if (!PACKED<In>) return 2;
+    return INF_BITS<In> == INF_BITS<__nv_bfloat16> ? 4 : SECOND ? 2 : 3;
 }
 
 /* Blocks of one direction into `first`; of a second one, if SECOND is not 0, into `second`. */
 template <class Source, class Out, class Rule, int FIRST, int SECOND, bool FAST>
-__global__ void __launch_bounds__(THREADS, (min_blocks<Source, SECOND, FAST>()))
+__global__ void __launch_bounds__(THREADS<typename Source::In>, (min_blocks<Source, SECOND, FAST>()))
     quantize_tile(const Source source, const Rule rule, const Shape s, const Copy first, const Copy second)
 {
     using In = typename Source::In;
-    __shared__ alignas(16) ScaleStage<Rule::BLOCK> stage[SECOND ? 2 : 1];
+    __shared__ alignas(16) ScaleStage<Rule::BLOCK> scales[SECOND ? 2 : 1];
+    CodeStage *codes = nullptr;
+    if constexpr (FAST && (FIRST | SECOND) & COLUMNS_T) {
+        __shared__ alignas(128) CodeStage stage;
+        codes = &stage;
+    }
     int64_t row0, col0;
     tile_origin(s, &row0, &col0);
-    const Position p = position(row0, col0);
-    Chunk<In> c[LANE_ROWS];
-    source.template load<FAST>(c, s, p);
-    quantize_one<In, Out, FIRST, FAST>(c, rule, s, p, first, stage[0]);
-    if (SECOND) quantize_one<In, Out, SECOND, FAST>(c, rule, s, p, second, stage[SECOND ? 1 : 0]);
-    __syncthreads();
+    const Position p = position<In>(row0, col0);
 
-    constexpr int BY_ROW = ROWS | SQUARES;
-    stage[0].flush(first, FIRST & BY_ROW ? row0 : col0, (FIRST & BY_ROW ? col0 : row0) / Rule::BLOCK);
-    if (SECOND)
-        stage[1].flush(second, SECOND & BY_ROW ? row0 : col0, (SECOND & BY_ROW ? col0 : row0) / Rule::BLOCK);
+    Chunk<In> c[LANE_ROWS<In>];
+    load_lane<Source, FAST>(source, s, p, c);
+    quantize_one<In, Out, FIRST, FAST>(c, rule, s, p, first, scales[0], codes);
+    if constexpr (SECOND) quantize_one<In, Out, SECOND, FAST>(c, rule, s, p, second, scales[1], codes);
+    __syncthreads();
+    flush<In, Out, FIRST, FAST>(first, row0, col0, scales[0], codes);
+    if constexpr (SECOND) flush<In, Out, SECOND, FAST>(second, row0, col0, scales[1], codes);
 }
 
 } // namespace mx
