@@ -120,6 +120,35 @@ __attribute__((visibility("default")))
 const mx_kernel_library *
 mx_kernel_describe(void);
 
+/* ---- optional: a stop watch ------------------------------------------------------------------------
+ * A library whose memory lies on a device may export a second symbol, so that `mxcheck bench` can time it,
+ * and any other library of the same device. All functions return 0 or an error number of the library's
+ * error_text(), with a reason in `message` (may be NULL) where CUDA's words would not do. */
+typedef struct mx_kernel_timer {
+    uint32_t abi; /* MX_KERNEL_ABI */
+    /* Seconds of each of `repeats` runs after `warmup` unmeasured ones. Run i takes calls[i % n_calls]:
+     * several calls over different buffers keep a cache from answering. */
+    int (*time)(const mx_kernel_call *calls, uint32_t n_calls, uint32_t warmup, uint32_t repeats,
+                double *seconds, char *message, size_t message_size);
+    /* The device's own copy of `bytes` from one buffer to another, timed alike. */
+    int (*copy)(void *to, const void *from, size_t bytes, uint32_t warmup, uint32_t repeats, double *seconds);
+    /* The vendor's bf16 product d [m, n] = a [m, k] b [n, k]^T on random data, timed alike. */
+    int (*product)(int64_t m, int64_t n, int64_t k, uint32_t warmup, uint32_t repeats, double *seconds,
+                   char *message, size_t message_size);
+    /* Fill n elements of "f32", "bf16" or "f16" with values near normal (mean 0, variance 1), the same for a
+     * seed. */
+    int (*fill)(void *to, const char *dtype, int64_t n, uint64_t seed);
+    /* Driver and clocks as they are now, for the report: "driver 580.159, SM 1980 MHz, memory 3201 MHz". */
+    void (*state)(char *text, size_t size);
+} mx_kernel_timer;
+
+#define MX_KERNEL_TIMER_SYMBOL "mx_kernel_describe_timer"
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+const mx_kernel_timer *
+mx_kernel_describe_timer(void);
+
 #ifdef __cplusplus
 }
 #endif
