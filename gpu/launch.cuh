@@ -87,19 +87,18 @@ static void launch_part(const mx_kernel_call *c, const Source &source, const Rul
             source, rule, s, first, second);
 }
 
-/* Blocks along rows alone, in launches of at most 65535 rows of thread blocks. */
+/* Blocks along rows alone, in launches of whole tiles' rows and at most 65535 rows of thread blocks. */
 template <class Out, class Source, class Rule>
 static int launch_flat(const mx_kernel_call *c, const Source &source, const Rule &rule, int64_t rows,
                        int64_t cols, const Copy &o)
 {
-    constexpr int64_t HEIGHT = FLAT_WARPS * FLAT_ROWS, MOST = 65535;
-    const int64_t padded = o.placement == SCALES_TILED ? (rows + TILE - 1) / TILE * TILE : rows;
-    const int64_t wide = (cols + FLAT_COLS - 1) / FLAT_COLS, high = (padded + HEIGHT - 1) / HEIGHT;
+    constexpr int64_t PART = TILE / FLAT_ROWS / FLAT_WARPS, MOST = 65535 / PART;
+    const int64_t wide = (cols + FLAT_COLS - 1) / FLAT_COLS, high = (rows + TILE - 1) / TILE;
     const Shape s = {rows, cols};
     for (int64_t first = 0; first < high; first += MOST) {
-        const dim3 grid((unsigned)wide, (unsigned)(high - first < MOST ? high - first : MOST));
+        const dim3 grid((unsigned)wide, (unsigned)((high - first < MOST ? high - first : MOST) * PART));
         quantize_flat<Source, Out, Rule>
-            <<<grid, FLAT_WARPS * 32, 0, mx_gpu_stream(c)>>>(source, rule, s, o, first * HEIGHT);
+            <<<grid, FLAT_WARPS * 32, 0, mx_gpu_stream(c)>>>(source, rule, s, o, first * TILE);
     }
     return mx_gpu_launched(c);
 }

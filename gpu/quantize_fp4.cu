@@ -17,16 +17,20 @@ constexpr int PER_BLOCK = 256; /* threads */
 /* Raise *amax (fp32 bits of a value that is not negative) to the largest finite-or-infinite magnitude; NaN is
  * ignored, as in the blocks. Magnitudes order as integers, so the result does not depend on the order. */
 template <class In>
-__global__ void __launch_bounds__(PER_BLOCK)
-    tensor_amax(const Matrix<In> x, int64_t rows, int64_t cols, float *amax)
+__global__ void __launch_bounds__(PER_BLOCK) tensor_amax(const Matrix<In> x, const Shape s, float *amax)
 {
-    float most = 0;
-    for (int64_t r = blockIdx.y; r < rows; r += gridDim.y)
-        for (int64_t c = blockIdx.x * (int64_t)PER_BLOCK + threadIdx.x; c < cols;
-             c += (int64_t)gridDim.x * PER_BLOCK)
-            most = fmaxf(most, fabsf(x.at(r, c)));
-    uint32_t m = __reduce_max_sync(ALL, __float_as_uint(most));
-    if (threadIdx.x % 32 == 0 && m) atomicMax((unsigned *)amax, m);
+    uint32_t most = 0; /* of 16-bit types: of even and odd elements apart */
+    for (int64_t r = blockIdx.y; r < s.rows; r += gridDim.y)
+#pragma unroll 4
+        for (int64_t c = (blockIdx.x * (int64_t)PER_BLOCK + threadIdx.x) * CHUNK; c < s.cols;
+             c += (int64_t)gridDim.x * PER_BLOCK * CHUNK) {
+            const bool whole = x.aligned && c + CHUNK <= s.cols;
+            Chunk<In> v = whole ? x.template chunk<true>(s, r, c) : x.template chunk<false>(s, r, c);
+            most = larger<In>(most, chunk_amax<In, true>(v));
+        }
+    if (PACKED<In>) most = max(most & 0xFFFFu, most >> 16);
+    most = __reduce_max_sync(ALL, __float_as_uint(value<In>(most)));
+    if (threadIdx.x % 32 == 0 && most) atomicMax((unsigned *)amax, most);
 }
 
 template <class In> void measure(const mx_kernel_call *c, const mx_kernel_tensor *x, float *amax)
@@ -35,9 +39,10 @@ template <class In> void measure(const mx_kernel_call *c, const mx_kernel_tensor
     as_matrix(x, &rows, &cols);
     cudaMemsetAsync(amax, 0, sizeof *amax, mx_gpu_stream(c));
     if (rows == 0 || cols == 0) return;
-    dim3 grid((unsigned)min((cols + PER_BLOCK - 1) / PER_BLOCK, (int64_t)64),
-              (unsigned)min(rows, (int64_t)1024));
-    tensor_amax<In><<<grid, PER_BLOCK, 0, mx_gpu_stream(c)>>>(matrix_of<In>(x, cols), rows, cols, amax);
+    const int64_t wide = (cols + PER_BLOCK * CHUNK - 1) / (PER_BLOCK * CHUNK), high = 2048;
+    const dim3 grid((unsigned)min(wide, (int64_t)64), (unsigned)min(rows, high));
+    const Shape s = {rows, cols};
+    tensor_amax<In><<<grid, PER_BLOCK, 0, mx_gpu_stream(c)>>>(matrix_of<In>(x, cols), s, amax);
 }
 
 /* `global` is that amax, as the recipe stores it. It is an input, or measured into four bytes that live for

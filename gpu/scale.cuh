@@ -27,6 +27,7 @@ struct E8M0Rule {
     uint32_t ratio_add;
 
     static constexpr int BLOCK = 32;
+    static constexpr bool POWERS = true; /* factors are powers of two, or NaN */
 
     __device__ __forceinline__ bool drop_nan() const { return !keep_nan; }
 
@@ -68,6 +69,7 @@ struct NVFP4Rule {
     const float *global_amax;
 
     static constexpr int BLOCK = 16;
+    static constexpr bool POWERS = false;
 
     __device__ __forceinline__ bool drop_nan() const { return true; }
 

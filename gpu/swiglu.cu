@@ -66,20 +66,48 @@ template <class T> struct SwigluGradSource {
     }
 };
 
+/* What a lane keeps of its second half while it quantises the first: 16 bytes apart from lane to lane. */
+template <class T> struct Shelf {
+    uint4 piece[LANE_ROWS<T>][sizeof(Chunk<T>) / 16][THREADS<T>];
+
+    __device__ __forceinline__ void put(int i, const Chunk<T> &c)
+    {
+#pragma unroll
+        for (int w = 0; w < (int)sizeof c / 16; w++)
+            piece[i][w][threadIdx.x] = make_uint4(c.w[4 * w], c.w[4 * w + 1], c.w[4 * w + 2], c.w[4 * w + 3]);
+    }
+    __device__ __forceinline__ Chunk<T> get(int i) const
+    {
+        Chunk<T> c;
+#pragma unroll
+        for (int w = 0; w < (int)sizeof c / 16; w++) {
+            uint4 v = piece[i][w][threadIdx.x];
+            c.w[4 * w] = v.x, c.w[4 * w + 1] = v.y, c.w[4 * w + 2] = v.z, c.w[4 * w + 3] = v.w;
+        }
+        return c;
+    }
+};
+
+template <class T> struct GradShared {
+    ScaleStage<E8M0Rule::BLOCK> scales[2];
+    CodeStage codes;
+    Shelf<T> up;
+};
+
 /* One tile of dgate and the tile of dup beside it from one read of gate, up and dy. */
 template <class T, class Out>
-__global__ void __launch_bounds__(THREADS<T>, PACKED<T> ? 3 : 1)
+__global__ void __launch_bounds__(THREADS<T>, INF_BITS<T> == INF_BITS<__nv_bfloat16> ? 3 : PACKED<T> ? 2 : 1)
     swiglu_grad_tiles(const SwigluGradSource<T> source, const E8M0Rule rule, const Shape s, const Copy rows,
                       const Copy columns)
 {
-    __shared__ alignas(16) ScaleStage<E8M0Rule::BLOCK> scales[2];
-    __shared__ alignas(128) CodeStage codes;
+    extern __shared__ __align__(128) uint8_t shared[];
+    GradShared<T> &at = *(GradShared<T> *)shared;
     int64_t row0, col0;
     tile_origin(s, &row0, &col0);
     Position p = position<T>(row0, col0);
 
-    Chunk<T> gate[LANE_ROWS<T>], up[LANE_ROWS<T>];
-    constexpr int STEP = 2;
+    Chunk<T> c[LANE_ROWS<T>];
+    constexpr int STEP = 2; /* rows in flight of each input */
 #pragma unroll
     for (int i = 0; i < LANE_ROWS<T>; i += STEP) {
         Chunk<T> g[STEP], u[STEP], y[STEP];
@@ -90,25 +118,32 @@ __global__ void __launch_bounds__(THREADS<T>, PACKED<T> ? 3 : 1)
             y[j] = source.dy.template chunk<true>(s, p.row + i + j, p.col);
         }
 #pragma unroll
-        for (int j = 0; j < STEP; j++)
+        for (int j = 0; j < STEP; j++) {
+            Chunk<T> up;
 #pragma unroll
             for (int k = 0; k < CHUNK; k += 2) {
                 float a = element<T>(g[j], k), b = element<T>(g[j], k + 1);
                 SwigluGrad d = swiglu_grad(sigma(a), a, element<T>(u[j], k), element<T>(y[j], k));
                 SwigluGrad e = swiglu_grad(sigma(b), b, element<T>(u[j], k + 1), element<T>(y[j], k + 1));
-                put_pair(gate[i + j], k, d.gate, e.gate);
-                put_pair(up[i + j], k, d.up, e.up);
+                put_pair(c[i + j], k, d.gate, e.gate);
+                put_pair(up, k, d.up, e.up);
             }
+            at.up.put(i + j, up);
+        }
+        __syncwarp(); /* keeps the next rows' loads from being hoisted, for which there are no registers */
     }
+#pragma unroll 1
+    for (int half = 0;; half++) {
+        quantize_one<T, Out, ROWS, true>(c, rule, s, p, rows, at.scales[0], &at.codes);
+        quantize_one<T, Out, COLUMNS_T, true>(c, rule, s, p, columns, at.scales[1], &at.codes);
+        __syncthreads();
+        flush<T, Out, ROWS, true>(rows, row0, col0, at.scales[0], &at.codes);
+        flush<T, Out, COLUMNS_T, true>(columns, row0, col0, at.scales[1], &at.codes);
+        if (half) break;
+        __syncthreads();
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const Chunk<T>(&c)[LANE_ROWS<T>] = half ? up : gate;
-        quantize_one<T, Out, ROWS, true>(c, rule, s, p, rows, scales[0], &codes);
-        quantize_one<T, Out, COLUMNS_T, true>(c, rule, s, p, columns, scales[1], &codes);
-        __syncthreads();
-        flush<T, Out, ROWS, true>(rows, row0, col0, scales[0], &codes);
-        flush<T, Out, COLUMNS_T, true>(columns, row0, col0, scales[1], &codes);
-        __syncthreads();
+        for (int i = 0; i < LANE_ROWS<T>; i++)
+            c[i] = at.up.get(i);
         p.col += source.cols, col0 += source.cols;
     }
 }
@@ -159,9 +194,13 @@ template <class T, class Out> int grad_of(const mx_kernel_call *c, const Inputs 
     const uint32_t down = fast ? in.rows / TILE : 0, across_half = in.cols / TILE;
     const Shape full = {in.rows, 2 * in.cols, 0, 0, down, across_half, 1};
     const Shape rest = {in.rows, 2 * in.cols, down, 0, (uint32_t)high - down, (uint32_t)wide, 1};
-    if (down)
-        swiglu_grad_tiles<T, Out>
-            <<<down * across_half, THREADS<T>, 0, mx_gpu_stream(c)>>>(source, rule, full, rows, columns);
+    if (down) {
+        auto kernel = swiglu_grad_tiles<T, Out>;
+        const int bytes = (int)sizeof(GradShared<T>);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        kernel<<<down * across_half, THREADS<T>, bytes, mx_gpu_stream(c)>>>(source, rule, full, rows,
+                                                                            columns);
+    }
     launch_part<Out, ROWS, COLUMNS_T, false>(c, source, rule, rest, rows, columns);
     return mx_gpu_launched(c);
 }

@@ -172,7 +172,7 @@ template <class In, bool DROP> __device__ __forceinline__ uint32_t chunk_amax(co
 /* Blocks that a lane has part in, and the words that hold their amax: of 16-bit types, two in each. */
 template <class In, int MODE>
 constexpr int LANE_BLOCKS = MODE == SQUARES ? 1
-                            : MODE == FLAT  ? 2
+                            : MODE == FLAT  ? 4
                             : MODE == ROWS  ? LANE_ROWS<In>
                                             : CHUNK;
 template <class In, int MODE>
@@ -376,21 +376,24 @@ __device__ __forceinline__ void quantize_one(const Chunk<In> (&c)[LANE_ROWS<In>]
     }
     if constexpr (MODE & COLUMNS_T) {
 #pragma unroll
-        for (int k = 0; k < CHUNK; k++) {
-            auto line_codes = encode<Out, ROWS_>([&](int i) { return element<In>(c[i], k); },
-                                                 [&](int) { return scale[k].factor; });
-            if constexpr (FAST)
-                line_codes.store_shared(codes->byte + codes->at(p.tile_col + k, p.tile_row));
-            else if (p.col + k < s.cols)
-                store_codes<Out, false>(o.q, (p.col + k) * o.q_pitch + p.row, line_codes, s.rows - p.row);
+        for (int k = 0; k < CHUNK; k += 2) {
+            Codes<Out, ROWS_> line_codes[2];
+            encode_columns<Out, Rule>(c, k, scale[k].factor, scale[k + 1].factor, line_codes);
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                if constexpr (FAST)
+                    line_codes[h].store_shared(codes->byte + codes->at(p.tile_col + k + h, p.tile_row));
+                else if (p.col + k + h < s.cols)
+                    store_codes<Out, false>(o.q, (p.col + k + h) * o.q_pitch + p.row, line_codes[h],
+                                            s.rows - p.row);
+            }
         }
     } else {
 #pragma unroll
         for (int i = 0; i < ROWS_; i++) {
-            auto line_codes = encode<Out, CHUNK>([&](int k) { return element<In>(c[i], k); },
-                                                 [&](int k) {
-                                                     return scale[BLOCKS == 1 ? 0 : BY_ROW ? i : k].factor;
-                                                 });
+            auto line_codes = encode_chunk<Out, Rule>(c[i], [&](int k) {
+                return scale[BLOCKS == 1 ? 0 : BY_ROW ? i : k].factor;
+            });
             if (FAST || p.row + i < s.rows)
                 store_codes<Out, FAST>(o.q, (p.row + i) * o.q_pitch + p.col, line_codes, s.cols - p.col);
         }
@@ -411,13 +414,15 @@ __device__ __forceinline__ void flush(const Copy &o, int64_t row0, int64_t col0,
 }
 
 /* Thread blocks to keep on a multiprocessor: as many as its registers hold without spilling. Unpacking f16
- * takes more of them than bf16 does. */
+ * takes more of them than bf16 does, and so does a source that computes. */
 template <class Source, int SECOND, bool FAST> constexpr int min_blocks()
 {
     using In = typename Source::In;
     if (!FAST) return 1;
     if (!PACKED<In>) return 2;
-    return INF_BITS<In> == INF_BITS<__nv_bfloat16> ? 4 : SECOND ? 2 : 3;
+    const bool bf16 = INF_BITS<In> == INF_BITS<__nv_bfloat16>,
+               computes = Source::ROWS_IN_FLIGHT < LANE_ROWS<In>;
+    return 4 - !bf16 - computes;
 }
 
 /* Blocks of one direction into `first`; of a second one, if SECOND is not 0, into `second`. */
