@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "judge.h"
 
+#include "bands.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,18 +170,16 @@ static void apply_checks(result *r, subject_result *to, const trial *t, bool don
     }
 }
 
-void judge_case(result *r, subject_result *to, subject *s, int op, const mx_case *c, const judge_options *o)
+void judge_stored(result *r, subject_result *to, subject *s, int op, const mx_case *c, const judge_options *o,
+                  case_row *row)
 {
-    double start = now();
-    case_row row = {.id = c->id, .verdict = JUDGED_PASSED, .finding = -1, .reason = -1};
-    COPY_TEXT(row.op, s->offers[op].name);
     job j;
     mx_error e = {0};
     if (job_make(&j, &s->offers[op], op, c, &e) != MX_OK) {
         char why[240];
         snprintf(why, sizeof why, "%.120s (%.100s)", e.message, e.place);
-        row.verdict = JUDGED_NOT_RUN;
-        result_not_run(to, why, &row);
+        row->verdict = JUDGED_NOT_RUN;
+        result_not_run(to, why, row);
     } else {
         trial t = {.subject = s, .job = &j};
         bool done = run_all(&t, s, o->repeat);
@@ -187,11 +187,22 @@ void judge_case(result *r, subject_result *to, subject *s, int op, const mx_case
             compare_runs(&t, s);
             bring_home(&t);
         }
-        apply_checks(r, to, &t, done, o, &row);
-        if (row.verdict == JUDGED_PASSED && !done) row.verdict = JUDGED_NOT_RUN;
+        apply_checks(r, to, &t, done, o, row);
+        if (row->verdict == JUDGED_PASSED && !done) row->verdict = JUDGED_NOT_RUN;
         trial_free(&t);
     }
     job_free(&j);
+}
+
+void judge_case(result *r, subject_result *to, subject *s, int op, const mx_case *c, const judge_options *o)
+{
+    double start = now();
+    case_row row = {.id = c->id, .verdict = JUDGED_PASSED, .finding = -1, .reason = -1};
+    COPY_TEXT(row.op, s->offers[op].name);
+    if (*c->make_digest)
+        judge_made(r, to, s, op, c, o, &row);
+    else
+        judge_stored(r, to, s, op, c, o, &row);
     row.seconds = now() - start;
     result_add_row(to, &row);
 }

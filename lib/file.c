@@ -158,6 +158,32 @@ static void to_hex(const uint8_t digest[SHA256_DIGEST_LENGTH], char hex[MX_SHA25
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
+struct mx_digest {
+    SHA256_CTX c;
+};
+
+mx_digest *mx_digest_begin(void)
+{
+    mx_digest *d = malloc(sizeof *d);
+    if (d) SHA256Init(&d->c);
+    return d;
+}
+
+void mx_digest_add(mx_digest *d, const void *data, size_t n)
+{
+    if (d && n) SHA256Update(&d->c, data, n);
+}
+
+void mx_digest_end(mx_digest *d, char hex[MX_SHA256_TEXT])
+{
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    hex[0] = 0;
+    if (!d) return;
+    SHA256Final(digest, &d->c);
+    to_hex(digest, hex);
+    free(d);
+}
+
 void mx_sha256(const void *data, size_t n, char hex[MX_SHA256_TEXT])
 {
     uint8_t digest[SHA256_DIGEST_LENGTH];

@@ -46,6 +46,13 @@ mx_status mx_file_write(const char *path, const void *data, size_t n, mx_error *
 void mx_sha256(const void *data, size_t n, char hex[MX_SHA256_TEXT]);
 mx_status mx_sha256_input(const mx_input *in, char hex[MX_SHA256_TEXT], mx_error *e);
 
+/* The same over pieces. mx_digest_end() frees; both others take NULL, which mx_digest_begin() returns when
+ * there is no memory. */
+typedef struct mx_digest mx_digest;
+mx_digest *mx_digest_begin(void);
+void mx_digest_add(mx_digest *d, const void *data, size_t n);
+void mx_digest_end(mx_digest *d, char hex[MX_SHA256_TEXT]);
+
 /* dir/name, malloc'd; NULL: no memory. */
 char *mx_path_join(const char *dir, const char *name);
 /* Is it the name of a file in a folder: not empty, no slash, neither "." nor "..", no control characters? */
