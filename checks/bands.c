@@ -18,7 +18,7 @@ typedef struct maker {
     int64_t band_rows;
 } maker;
 
-static const char *maker_init(maker *m, const mx_case *c)
+static const char *maker_init(maker *m, const mx_case *c, size_t band_bytes)
 {
     *m = (maker){c, mx_data_find(c->generator), mx_format_find(c->make_dtype), mx_recipe_find(c->recipe), 0};
     int64_t block_rows, block_cols;
@@ -28,7 +28,8 @@ static const char *maker_init(maker *m, const mx_case *c)
     mx_recipe_block(m->recipe, c->make_rows, c->make_cols, &block_rows, &block_cols);
     if (mx_recipe_has_global(m->recipe) || BAND_ROWS % block_rows)
         return "the recipe needs the whole tensor at once";
-    int64_t row_bytes = c->make_cols * m->format->bits / 8, rows = row_bytes ? BAND_BYTES / row_bytes : 0;
+    int64_t row_bytes = c->make_cols * m->format->bits / 8,
+            rows = row_bytes ? (int64_t)band_bytes / row_bytes : 0;
     m->band_rows = rows < BAND_ROWS ? BAND_ROWS : rows / BAND_ROWS * BAND_ROWS;
     return NULL;
 }
@@ -108,7 +109,7 @@ void judge_made(result *r, subject_result *to, subject *s, int op, const mx_case
                 case_row *row)
 {
     maker m;
-    const char *why = maker_init(&m, c);
+    const char *why = maker_init(&m, c, o->band_bytes ? o->band_bytes : BAND_BYTES);
     result scratch = {.max_findings = r->max_findings};
     if (!why && !result_add_subject(&scratch, s->name)) why = "out of memory";
     mx_case *band = why ? NULL : malloc(sizeof *band);

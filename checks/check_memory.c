@@ -15,16 +15,17 @@ static judgement judge_processes(const trial *t, finding *f)
     return JUDGED_PASSED;
 }
 
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
 static void place_in_words(const stray *s, const slot *t, char *text, size_t size)
 {
+    long long bytes = s->at < 0 ? -s->at : s->at >= (int64_t)t->bytes ? s->at - (int64_t)t->bytes + 1 : s->at;
     if (s->at < 0)
-        snprintf(text, size, "%lld bytes before the start", (long long)-s->at);
+        snprintf(text, size, "%lld byte%s before its start", bytes, plural(bytes));
     else if (s->at >= (int64_t)t->bytes)
-        snprintf(text, size, "at byte %lld past the end", (long long)(s->at - (int64_t)t->bytes));
-    else if (s->in_input)
-        snprintf(text, size, "at byte %lld", (long long)s->at);
+        snprintf(text, size, "%lld byte%s past its end", bytes, plural(bytes));
     else
-        snprintf(text, size, "in the gap between rows, at byte %lld", (long long)s->at);
+        snprintf(text, size, "%sat byte %lld", s->in_input ? "" : "in the gap between rows, ", bytes);
 }
 
 static judgement judge_strays(const trial *t, finding *f, bool inside)
@@ -38,9 +39,9 @@ static judgement judge_strays(const trial *t, finding *f, bool inside)
             place_in_words(s, tensor, where, sizeof where);
             snprintf(f->tensor, sizeof f->tensor, "%s", tensor->role);
             f->wrong = (int64_t)s->count;
-            snprintf(f->text, sizeof f->text, "%s %s '%s': %02X became %02X; %zu bytes changed",
-                     inside ? "changed its input" : "wrote outside", where, tensor->role, s->before, s->after,
-                     s->count);
+            snprintf(f->text, sizeof f->text, "%s '%s', %s: %02X became %02X; %zu byte%s changed",
+                     inside ? "changed its input" : "wrote outside", tensor->role, where, s->before, s->after,
+                     s->count, plural((int64_t)s->count));
             return JUDGED_FAILED;
         }
     return JUDGED_PASSED;
@@ -85,12 +86,15 @@ static judgement judge_written(const trial *t, finding *f)
     for (int i = 0; i < t->job->n_out; i++) {
         const slot *s = &t->job->out[i];
         size_t count = 0, first = 0, last = 0, pads = 0;
-        for (size_t b = 0; b < s->bytes; b++)
-            if (still_poisoned(t, i, b) && must_write(s, b)) {
-                if (!count++) first = b;
-                last = b;
-                pads += is_padding(s, b);
-            }
+        const unsigned char *start = t->run[0].out[i], *p = start, *end = start + s->bytes;
+        /* Only bytes that hold the first run's poison can be unwritten. */
+        for (; p < end && (p = memchr(p, variants[0].poison, (size_t)(end - p))); p++) {
+            size_t b = (size_t)(p - start);
+            if (!still_poisoned(t, i, b) || !must_write(s, b)) continue;
+            if (!count++) first = b;
+            last = b;
+            pads += is_padding(s, b);
+        }
         if (!count) continue;
         f->wrong = (int64_t)count;
         f->total = (int64_t)s->bytes;
@@ -107,7 +111,7 @@ static judgement judge_written(const trial *t, finding *f)
     return JUDGED_PASSED;
 }
 
-const check check_processes = {"processes", "leaves no process behind", false, true, judge_processes};
-const check check_guards = {"guards", "writes nothing outside its outputs", false, true, judge_guards};
-const check check_inputs = {"inputs", "leaves its inputs as they were", false, true, judge_inputs};
-const check check_written = {"written", "writes every byte of its outputs", true, true, judge_written};
+const check check_processes = {"processes", "leaves no process behind", false, false, true, judge_processes};
+const check check_guards = {"guards", "writes nothing outside its outputs", false, false, true, judge_guards};
+const check check_inputs = {"inputs", "leaves its inputs as they were", false, false, true, judge_inputs};
+const check check_written = {"written", "writes every byte of its outputs", true, false, true, judge_written};

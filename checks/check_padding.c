@@ -58,4 +58,5 @@ static judgement judge(const trial *t, finding *f)
     return all;
 }
 
-const check check_padding = {"padding", "a layout's padding holds what the layout says", true, false, judge};
+const check check_padding = {"padding", "a layout's padding holds what the layout says", true, true, false,
+                             judge};

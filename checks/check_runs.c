@@ -28,4 +28,4 @@ static judgement judge(const trial *t, finding *f)
     return JUDGED_PASSED;
 }
 
-const check check_runs = {"runs", "returns in time, without crash or error", false, false, judge};
+const check check_runs = {"runs", "returns in time, without crash or error", false, false, false, judge};

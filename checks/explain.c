@@ -19,8 +19,9 @@ typedef struct score {
 } score;
 
 typedef struct best {
-    char cause[256];
+    char cause[160];
     score score;
+    causes *complete; /* all that reproduce everything */
 } best;
 
 /* One candidate: the bytes that it would give for a block. */
@@ -68,15 +69,12 @@ static score rate(const scene *s, const candidate *k, uint8_t *codes)
     return n;
 }
 
-static bool complete(const scene *s, const best *b)
-{
-    return s->n_wrong && b->score.wrong == s->n_wrong && b->score.right == s->n_right;
-}
-
 static void consider(const scene *s, const candidate *k, uint8_t *codes, best *b, const char *cause)
 {
-    if (complete(s, b)) return;
     score n = rate(s, k, codes);
+    causes *all = b->complete;
+    if (n.wrong == s->n_wrong && n.right == s->n_right && all->n < FINDING_CAUSES)
+        snprintf(all->text[all->n++], sizeof all->text[0], "%s", cause);
     bool better = n.wrong > b->score.wrong || (n.wrong == b->score.wrong && n.right > b->score.right);
     if (!better) return;
     b->score = n;
@@ -118,8 +116,8 @@ static void try_recipes(const scene *s, uint8_t *codes, best *b)
     for (size_t i = 0; i < mx_recipe_count(); i++) {
         const mx_recipe *r = mx_recipe_at(i);
         if (!comparable(r, s->recipe) || r->hadamard) continue;
-        char cause[200];
-        snprintf(cause, sizeof cause, "follows recipe %s instead of %s", r->name, s->recipe->name);
+        char cause[160];
+        snprintf(cause, sizeof cause, "follows recipe %.48s instead of %.48s", r->name, s->recipe->name);
         consider(s, &(candidate){.recipe = r}, codes, b, cause);
     }
 }
@@ -139,35 +137,33 @@ static size_t count_clipped(const scene *s, const uint8_t *codes)
     return n;
 }
 
-static void tell(const scene *s, const best *b, char *cause, size_t size)
+/* What explains only part; or, beside complete causes, what else is worth saying. */
+static void tell(const scene *s, const best *b, finding *f)
 {
-    if (!b->score.wrong) return;
-    int n = snprintf(cause, size, "%s", b->cause);
-    if (b->score.wrong < s->n_wrong || s->all_wrong > s->n_wrong)
-        n += snprintf(cause + n, size - (size_t)n, " (explains %zu of %zu wrong blocks%s)", b->score.wrong,
-                      s->n_wrong, s->all_wrong > s->n_wrong ? " searched" : "");
-    else if (b->score.right < s->n_right)
-        n += snprintf(cause + n, size - (size_t)n, " (all %zu wrong blocks, but not everywhere)", s->n_wrong);
-    else
-        n += snprintf(cause + n, size - (size_t)n, " (reproduces every bit seen)");
     size_t got = count_clipped(s, s->got), want = count_clipped(s, s->want);
-    if (s->recipe->scale && s->recipe->element->is_signed && got > want && n > 0 && (size_t)n < size)
-        snprintf(cause + n, size - (size_t)n, "; %zu elements are clipped by its scale", got - want);
+    if (s->recipe->scale && s->recipe->element->is_signed && got > want)
+        snprintf(f->aside, sizeof f->aside, "%zu elements are clipped by its scale", got - want);
+    if (!b->score.wrong || f->causes.n) return;
+    const char *searched = s->all_wrong > s->n_wrong ? " searched" : "";
+    if (b->score.wrong == s->n_wrong)
+        snprintf(f->cause, sizeof f->cause, "%s (all %zu wrong blocks, but not everywhere)", b->cause,
+                 s->n_wrong);
+    else
+        snprintf(f->cause, sizeof f->cause, "%s (explains %zu of %zu wrong blocks%s)", b->cause,
+                 b->score.wrong, s->n_wrong, searched);
 }
 
-/* True if the cause reproduces everything. */
-static bool search(const scene *s, char *cause, size_t size)
+static void search(const scene *s, finding *f)
 {
-    best b = {.cause = ""};
+    best b = {.complete = &f->causes};
     uint8_t *codes = malloc((size_t)(s->block_rows * s->block_cols) + 1);
     if (codes && s->x && !s->recipe->hadamard) {
         try_faults(s, codes, &b);
-        if (!complete(s, &b)) try_scale_offsets(s, codes, &b);
-        if (!complete(s, &b)) try_recipes(s, codes, &b);
+        try_scale_offsets(s, codes, &b);
+        if (!f->causes.n) try_recipes(s, codes, &b);
     }
     free(codes);
-    tell(s, &b, cause, size);
-    return complete(s, &b);
+    tell(s, &b, f);
 }
 
 void explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols)
@@ -183,12 +179,17 @@ void explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *co
     *cols = turned ? block_rows : block_cols;
 }
 
-void explain(const trial *t, int out, char *cause, size_t size)
+void explain(const trial *t, int out, finding *f)
 {
-    if (explain_place(t, out, cause, size)) return;
+    char *sure = f->causes.text[0];
+    if (explain_place(t, out, sure, sizeof f->causes.text[0])) {
+        f->causes.n = 1;
+        return;
+    }
     scene s;
-    bool usable = scene_make(&s, t, out);
-    if (usable && s.block_rows * s.block_cols <= MAX_BLOCK && s.n_wrong && !search(&s, cause, size))
-        explain_blocks_moved(&s, cause, size);
+    if (scene_make(&s, t, out) && s.block_rows * s.block_cols <= MAX_BLOCK && s.n_wrong) {
+        search(&s, f);
+        if (!f->causes.n) f->causes.n = explain_blocks_moved(&s, sure, sizeof f->causes.text[0]);
+    }
     scene_free(&s);
 }

@@ -2,18 +2,19 @@
  *
  * explain.h - diagnosis is search: what simple fault reproduces all the bits seen?
  *
- * Tried, in this order: faults of placement (unwritten, zeros, transposed, another layout, nibbles swapped,
- * a neighbour's block), faults of arithmetic (the table in explain_faults.c, each the claimed recipe with
- * one column changed), every other recipe, and scales off by a constant. The first that reproduces every
- * wrong block is the answer; where none does, the one that explains most of them, with the count. */
+ * Tried, in this order: faults of placement (unwritten, zeros, transposed, another layout, nibbles swapped),
+ * faults of arithmetic (the table in explain_faults.c, each the claimed recipe with one column changed),
+ * scales off by a constant, every other recipe, a neighbour's block. One case may leave several that
+ * reproduce every bit; the result picks the one that does so in most cases. Where none does, the one that
+ * explains most of the wrong blocks is told with the count. */
 #ifndef CHECKS_EXPLAIN_H
 #define CHECKS_EXPLAIN_H
 
 #include "trial.h"
 #include "recipe.h"
 
-/* The likely cause of the mismatch of output `out`, in words; empty if nothing fits. */
-void explain(const trial *t, int out, char *cause, size_t size);
+/* Fill in the causes of the mismatch of output `out`: f->causes, or f->cause where it is but partial. */
+void explain(const trial *t, int out, finding *f);
 
 /* Shape of a block on the grid of a code tensor; left alone where there is none. */
 void explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols);

@@ -158,6 +158,7 @@ static void apply_checks(result *r, subject_result *to, const trial *t, bool don
         const check *k = checks[i];
         finding f;
         head(&f, k, t, o);
+        f.rank = (int)i;
         judgement j = JUDGED_NOTHING;
         if (!(k->needs_buffers && t->subject->batch) && (done || !k->needs_done)) j = k->judge(t, &f);
         count(&to->counts[i], j);
@@ -170,6 +171,9 @@ static void apply_checks(result *r, subject_result *to, const trial *t, bool don
     }
 }
 
+/* Findings of one kernel that are searched for causes. */
+enum { EXPLAINED = 300 };
+
 void judge_stored(result *r, subject_result *to, subject *s, int op, const mx_case *c, const judge_options *o,
                   case_row *row)
 {
@@ -181,7 +185,7 @@ void judge_stored(result *r, subject_result *to, subject *s, int op, const mx_ca
         row->verdict = JUDGED_NOT_RUN;
         result_not_run(to, why, row);
     } else {
-        trial t = {.subject = s, .job = &j};
+        trial t = {.subject = s, .job = &j, .explain = to->n_findings + to->dropped < EXPLAINED};
         bool done = run_all(&t, s, o->repeat);
         if (done) {
             compare_runs(&t, s);
@@ -236,5 +240,6 @@ void judge_subject(result *r, subject *s, const mx_case *const *cases, size_t n,
         to->untaken += !taken;
         if (o->progress) o->progress(o->context, i + 1, n);
     }
+    result_settle_findings(to, r->max_findings);
     to->seconds = now() - start;
 }

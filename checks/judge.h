@@ -12,6 +12,7 @@ typedef struct judge_options {
     int shard, shards;    /* case i is run where i % shards == shard */
     const char *argument; /* how the command line names the subject, for reproducers */
     const char *vectors;
+    size_t band_bytes; /* of an input that is made: how much at a time; 0: 32 MiB */
     void (*progress)(void *context, size_t done, size_t all); /* NULL: none */
     void *context;
 } judge_options;

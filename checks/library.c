@@ -122,11 +122,11 @@ static void locate_fault(const library *l, const wire_request *q, char *why, siz
     for (int i = 0; i < q->n_in + q->n_out; i++) {
         const wire_tensor *t = &q->t[i];
         if (at >= t->guard && at < t->data)
-            snprintf(why + n, size - n, ": %lld bytes before the start of '%s'", (long long)(t->data - at),
+            snprintf(why + n, size - n, ": byte %lld before the start of '%s'", (long long)(t->data - at),
                      t->role);
         else if (at >= t->data + t->bytes && at < t->end + WIRE_PAGE / 2)
-            snprintf(why + n, size - n, ": %lld bytes past the end of '%s'",
-                     (long long)(at - t->data - t->bytes), t->role);
+            snprintf(why + n, size - n, ": byte %lld past the end of '%s'",
+                     (long long)(at - t->data - t->bytes) + 1, t->role);
         else
             continue;
         return;

@@ -41,22 +41,55 @@ bool result_add_row(subject_result *s, const case_row *row)
     return true;
 }
 
-/* One fault shows in many cases: of one check and operation only the first few are kept, so that another
- * fault is seen too. */
-enum { FINDINGS_ALIKE = 3 };
+/* One fault shows in many cases: of one check and operation only a few are kept, those with most wrong
+ * elements, so that another fault is seen too and a cause has most evidence. */
+enum { FINDINGS_ALIKE = 2, KEEP_BEFORE_SORTING = 8 };
 
-static size_t alike(const subject_result *s, const finding *f)
+/* How many findings are like f, and the slightest of them. */
+static size_t alike(const subject_result *s, const finding *f, size_t *slightest)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_findings; i++)
-        n += s->findings[i].check == f->check && !strcmp(s->findings[i].op, f->op);
+        if (s->findings[i].check == f->check && !strcmp(s->findings[i].op, f->op))
+            if (!n++ || s->findings[i].wrong < s->findings[*slightest].wrong) *slightest = i;
     return n;
+}
+
+static void replace(subject_result *s, size_t at, const finding *f, case_row *row)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].finding == (int)at) s->rows[i].finding = -1;
+    if (row->finding == (int)at || row->finding < 0) row->finding = (int)at;
+    s->findings[at] = *f;
+}
+
+static void count_causes(subject_result *s, const causes *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        size_t k = 0;
+        while (k < s->n_causes && strcmp(s->causes[k].text, c->text[i]))
+            k++;
+        if (k == s->n_causes) {
+            if (!grow(&s->causes, k, &s->room_causes, sizeof *s->causes)) return;
+            s->causes[s->n_causes++] = (cause_count){.findings = 0};
+            snprintf(s->causes[k].text, sizeof s->causes[k].text, "%s", c->text[i]);
+        }
+        s->causes[k].findings++;
+    }
 }
 
 void result_add_finding(result *r, subject_result *s, const finding *f, case_row *row)
 {
-    bool full = s->n_findings >= r->max_findings || alike(s, f) >= FINDINGS_ALIKE;
-    if (full || !grow(&s->findings, s->n_findings, &s->room_findings, sizeof *s->findings)) {
+    size_t at = 0;
+    count_causes(s, &f->causes);
+    if (alike(s, f, &at) >= FINDINGS_ALIKE) {
+        s->dropped++;
+        const finding *old = &s->findings[at];
+        if (f->wrong > old->wrong && (f->causes.n || !old->causes.n)) replace(s, at, f, row);
+        return;
+    }
+    if (s->n_findings >= r->max_findings ||
+        !grow(&s->findings, s->n_findings, &s->room_findings, sizeof *s->findings)) {
         s->dropped++;
         return;
     }
@@ -76,6 +109,54 @@ void result_not_run(subject_result *s, const char *reason, case_row *row)
     }
     s->reasons[i].cases++;
     row->reason = (int)i;
+}
+
+/* Bits are told by how surely their cause is known; a wrong byte of padding often has the same one. */
+static int tells_more(const void *a, const void *b)
+{
+    const finding *f = a, *g = b;
+    bool bits_f = checks[f->rank]->of_bits, bits_g = checks[g->rank]->of_bits;
+    if (bits_f != bits_g) return bits_f - bits_g;
+    int sure_f = f->causes.n ? 2 : *f->cause != 0, sure_g = g->causes.n ? 2 : *g->cause != 0;
+    if (bits_f && sure_f != sure_g) return sure_g - sure_f;
+    if (f->rank != g->rank) return f->rank - g->rank;
+    if (f->wrong != g->wrong) return f->wrong > g->wrong ? -1 : 1;
+    return f->order - g->order;
+}
+
+/* Of the causes that fit one case, the one that fits most cases. */
+static void choose_cause(const subject_result *s, finding *f)
+{
+    const cause_count *chosen = NULL;
+    for (int i = 0; i < f->causes.n; i++)
+        for (size_t k = 0; k < s->n_causes; k++)
+            if (!strcmp(s->causes[k].text, f->causes.text[i]) &&
+                (!chosen || s->causes[k].findings > chosen->findings))
+                chosen = &s->causes[k];
+    if (chosen)
+        snprintf(f->cause, sizeof f->cause, "%s (reproduces every bit, here and in %lld findings in all)%s%s",
+                 chosen->text, (long long)chosen->findings, *f->aside ? "; " : "", f->aside);
+}
+
+void result_settle_findings(subject_result *s, size_t max)
+{
+    for (size_t i = 0; i < s->n_findings; i++)
+        choose_cause(s, &s->findings[i]);
+    int *now_at = malloc((s->n_findings + 1) * sizeof *now_at);
+    if (!now_at) return; /* unsorted is as true */
+    for (size_t i = 0; i < s->n_findings; i++)
+        s->findings[i].order = (int)i;
+    if (s->n_findings) qsort(s->findings, s->n_findings, sizeof *s->findings, tells_more);
+    for (size_t i = 0; i < s->n_findings; i++)
+        now_at[s->findings[i].order] = (int)i;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        int *at = &s->rows[i].finding;
+        if (*at >= 0) *at = (size_t)now_at[*at] < max ? now_at[*at] : -1;
+    }
+    free(now_at);
+    if (s->n_findings <= max) return;
+    s->dropped += s->n_findings - max;
+    s->n_findings = max;
 }
 
 result_totals subject_count(const subject_result *s)
@@ -141,6 +222,7 @@ void result_free(result *r)
         free(s->rows);
         free(s->findings);
         free(s->reasons);
+        free(s->causes);
     }
     free(r->subjects);
     *r = (result){.n_subjects = 0};

@@ -26,13 +26,24 @@ typedef struct wrong_element {
 } wrong_element;
 
 #define FINDING_ELEMENTS 4
+#define FINDING_CAUSES   12
+
+/* Causes that each reproduce every bit of a case, simplest first. */
+typedef struct causes {
+    int n;
+    char text[FINDING_CAUSES][160];
+} causes;
 
 typedef struct finding {
     const char *check; /* name of the check */
     char op[64], case_id[96], recipe[64], tensor[24];
     char flags[160], reason[200]; /* of the case: why it exists */
     char text[512];               /* what is wrong */
-    char cause[320];              /* the likely cause; empty: none found */
+    char cause[320];              /* the likely cause in words; empty: none found */
+    char aside[80];               /* said after it */
+    causes causes;                /* from which the result chooses; none: `cause` is a guess or partial */
+    int rank;                     /* of the check: its place in the table */
+    int order;                    /* in which it was found */
     char command[512];            /* reproduces it alone */
     int64_t wrong, total;         /* elements, where the check counts them */
     int n_elements;
@@ -54,6 +65,12 @@ typedef struct case_row {
     double seconds;
 } case_row;
 
+/* In how many findings a cause reproduces every bit. */
+typedef struct cause_count {
+    char text[160];
+    int64_t findings;
+} cause_count;
+
 /* Why cases were not run, and how many. */
 typedef struct not_run_reason {
     char text[240];
@@ -73,6 +90,8 @@ typedef struct subject_result {
     size_t n_findings, room_findings, dropped; /* dropped: counted, not kept */
     not_run_reason *reasons;
     size_t n_reasons, room_reasons;
+    cause_count *causes;
+    size_t n_causes, room_causes;
     size_t untaken; /* cases that no operation of the subject takes */
     double seconds;
 } subject_result;
@@ -97,6 +116,9 @@ subject_result *result_last(result *r);
 bool result_add_row(subject_result *s, const case_row *row);
 void result_add_finding(result *r, subject_result *s, const finding *f, case_row *row);
 void result_not_run(subject_result *s, const char *reason, case_row *row);
+/* Choose each finding's cause, and put the most telling first: what memory suffered in the order of the
+ * checks, then bits by certainty of the cause; no more than `max` stay. */
+void result_settle_findings(subject_result *s, size_t max);
 result_totals result_count(const result *r);
 result_totals subject_count(const subject_result *s);
 void result_free(result *r);

@@ -7,7 +7,7 @@
 
 #include "explain.h"
 
-#define SCENE_BLOCKS 2048 /* wrong blocks that are searched; as many right ones confirm */
+#define SCENE_BLOCKS 512 /* wrong blocks that are searched; as many right ones confirm */
 
 typedef struct scene {
     const trial *t;

@@ -24,13 +24,14 @@ typedef struct trial {
     int differ_out; /* the first output that differs, and where */
     size_t differ_at;
     unsigned char *canon[JOB_MAX_SLOTS]; /* outputs of run 0 on the canonical grid: 1 or 4 bytes an element */
-    const char *argument;                /* how the command line names the subject */
+    bool explain;                        /* search for causes: not in the hundredth case of one fault */
 } trial;
 
 typedef struct check {
     const char *name;
     const char *what;   /* one line: what passing means */
     bool needs_done;    /* judged only when every run ended well */
+    bool of_bits;       /* judges values, as opposed to what the kernel does to memory */
     bool needs_buffers; /* judged only where the buffers were ours */
     /* Fill text, cause, tensor, counts and elements of `f` when failing. */
     judgement (*judge)(const trial *t, finding *f);

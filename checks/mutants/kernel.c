@@ -12,6 +12,7 @@
 
 enum mutant {
     control,
+    control_device,
 #define X(name, what, check, cause) name,
     MUTANTS(X)
 #undef X
@@ -22,7 +23,7 @@ enum mutant {
 #endif
 #define IS(name) (MUTANT == (name))
 
-static int call_count;
+static int call_count, device_error;
 
 static uint32_t bits_of(float x)
 {
@@ -160,13 +161,14 @@ static float block_amax(const mx_kernel_tensor *x, int64_t start, int64_t n, int
 static void misbehave(const mx_kernel_tensor *x, int64_t n, float first)
 {
     static void *volatile nowhere;
+    if (IS(device_fault) && n % 32) device_error = 700;
     if (IS(crash) && n % 32) *(volatile char *)nowhere = 1;
     if (IS(hangs) && n % 32)
         while (1)
             (void)*(volatile int *)&call_count;
     if (IS(aborts) && first != first) abort();
     if (IS(exits) && first != first) exit(0);
-    if (IS(input_modified) && bits_of(first) == 0x80000000) memset(x->data, 0, 4);
+    if ((IS(input_modified) || IS(device_input)) && bits_of(first) == 0x80000000) memset(x->data, 0, 4);
 }
 
 static void put(uint8_t *q, int64_t i, uint8_t code, int packed)
@@ -238,7 +240,7 @@ static int quantize(const mx_kernel_call *c)
             if (IS(garbage_padding) && tiled && r + 1 == rows && b + 1 == blocks)
                 scale[c->out[1].bytes - 1] |= s;
         }
-    if (IS(writes_past_end)) q[c->out[0].bytes] ^= 0x11;
+    if (IS(writes_past_end) || IS(device_past_end)) q[c->out[0].bytes] ^= 0x11;
     if (IS(writes_before_start)) q[-1] ^= 0x11;
     if (IS(writes_far)) ((volatile uint8_t *)q)[c->out[0].bytes + 8192] = 1;
     return MX_KERNEL_DONE;
@@ -275,15 +277,38 @@ static const mx_kernel_op ops[] = {
      .run = quantize},
 };
 
+/* ---- a device that is none: memory of its own, a sticky error ------------------------------------------ */
+
+static int device_open(char *device, size_t size)
+{
+    strncpy(device, "a pretended device", size - 1);
+    return 0;
+}
+
+static int device_allocate(void **p, size_t bytes) { return (*p = malloc(bytes)) == NULL; }
+static int device_release(void *p) { return free(p), 0; }
+static int device_copy(void *to, const void *from, size_t bytes)
+{
+    return memcpy(to, from, bytes), device_error;
+}
+static int device_synchronize(void) { return device_error; }
+static const char *device_text(int error)
+{
+    return error == 700 ? "an illegal memory access was encountered" : "?";
+}
+
+#define DEVICE_MEMORY                                                                                        \
+    device_open, device_allocate, device_release, device_copy, device_copy, device_synchronize, device_text
+#define ON_DEVICE (IS(control_device) || IS(device_past_end) || IS(device_input) || IS(device_fault))
+
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)
 
 const mx_kernel_library *mx_kernel_describe(void)
 {
-    static const mx_kernel_library library = {.abi = MX_KERNEL_ABI,
-                                              .name = TEXT(MUTANT),
-                                              .version = "1",
-                                              .n_ops = sizeof ops / sizeof *ops,
-                                              .ops = ops};
-    return &library;
+    enum { N_OPS = sizeof ops / sizeof *ops };
+    static const mx_kernel_library on_host = {
+        MX_KERNEL_ABI, TEXT(MUTANT), "1", N_OPS, ops, 0, 0, 0, 0, 0, 0, 0};
+    static const mx_kernel_library on_device = {MX_KERNEL_ABI, TEXT(MUTANT), "1", N_OPS, ops, DEVICE_MEMORY};
+    return ON_DEVICE ? &on_device : &on_host;
 }

@@ -46,6 +46,9 @@
     X(input_modified, "zeroes -0 in its input", "inputs", "")                                                \
     X(nondeterministic, "every other call rounds ties away", "repeatable", "nondeterministic")               \
     X(keeps_state, "amax of a call enters the next", "", "")                                                 \
+    X(device_past_end, "in device memory, writes one byte after q", "guards", "")                            \
+    X(device_input, "in device memory, zeroes -0 in its input", "inputs", "")                                \
+    X(device_fault, "the device reports an error on a short block", "runs", "")                              \
     X(crash, "dereferences NULL on a short block", "runs", "")                                               \
     X(aborts, "aborts on NaN", "runs", "")                                                                   \
     X(exits, "calls exit(0) on NaN", "runs", "")                                                             \

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data.h"
+#include "file.h"
 #include "judge.h"
 #include "small_cases.h"
 #include "suite.h"
@@ -35,7 +37,7 @@ static const char *mutant(const char *name)
 
 static result judged(const char *name, const char *only, double seconds)
 {
-    result r = {.max_findings = 100};
+    result r = {.max_findings = 1000};
     subject s;
     subject_limits limits = {seconds};
     judge_options o = {.repeat = 3, .vectors = "V", .argument = "--kernel K", .only = only};
@@ -66,9 +68,11 @@ static const finding *finding_of(const result *r, const char *check_name)
     return NULL;
 }
 
+static const char *const faultless[] = {"control", "control_device"};
+
 START_TEST(a_kernel_without_fault_passes)
 {
-    result r = judged("control", NULL, 20);
+    result r = judged(faultless[_i], NULL, 20);
     result_totals t = result_count(&r);
     ck_assert_str_eq(r.subjects[0].cannot, "");
     ck_assert_int_eq(t.failed, 0);
@@ -89,9 +93,12 @@ static const struct {
     {"aborts", "runs", "SIGABRT"},
     {"exits", "runs", "exit status 0"},
     {"writes_far", "runs", "past the end of '"},
-    {"writes_past_end", "guards", "wrote outside at byte 0 past the end 'q'"},
-    {"writes_before_start", "guards", "wrote outside 1 bytes before the start 'q'"},
-    {"input_modified", "inputs", "changed its input at byte"},
+    {"writes_past_end", "guards", "wrote outside 'q', 1 byte past its end: 00 became 11; 1 byte changed"},
+    {"writes_before_start", "guards", "wrote outside 'q', 1 byte before its start"},
+    {"input_modified", "inputs", "changed its input 'x', at byte"},
+    {"device_past_end", "guards", "wrote outside 'q', 1 byte past its end: 00 became 11; 1 byte changed"},
+    {"device_input", "inputs", "changed its input 'x', at byte"},
+    {"device_fault", "runs", "device error: an illegal memory access was encountered"},
     {"writes_nothing", "written", "unwritten"},
     {"untouched_tail", "written", "'q' unwritten"},
     {"nondeterministic", "repeatable", "equal runs give unequal bytes"},
@@ -151,6 +158,64 @@ START_TEST(a_fork_leaves_no_process)
 }
 END_TEST
 
+/* ---- inputs that are made
+ * ---------------------------------------------------------------------------------- */
+
+enum { MADE_ROWS = 700, MADE_COLS = 100 };
+
+static mx_case made_case(void)
+{
+    static uint16_t x[MADE_ROWS * MADE_COLS];
+    mx_case c = {.id = "made",
+                 .operation = "quantize",
+                 .recipe = "mxfp8",
+                 .generator = "normal",
+                 .seed = 3,
+                 .make_rows = MADE_ROWS,
+                 .make_cols = MADE_COLS,
+                 .make_dtype = "bf16",
+                 .alpha = 1};
+    mx_data_fill(mx_data_find("normal"), c.seed, mx_format_find("bf16"), 0, MADE_ROWS, MADE_COLS, MADE_COLS,
+                 x);
+    mx_sha256(x, sizeof x, c.make_digest);
+    return c;
+}
+
+static result judged_made(const char *name, const mx_case *c)
+{
+    result r = {.max_findings = 1000};
+    subject s;
+    subject_limits limits = {20};
+    judge_options o = {
+        .repeat = 3, .vectors = "V", .argument = "--kernel K", .band_bytes = 128 * 2 * MADE_COLS};
+    subject_open_library(&s, mutant(name), &limits);
+    ck_assert(result_add_subject(&r, s.name));
+    judge_subject(&r, &s, &c, 1, &o);
+    subject_close(&s);
+    return r;
+}
+
+START_TEST(a_made_input_is_judged_in_bands)
+{
+    mx_case c = made_case();
+    result r = judged_made("control", &c);
+    ck_assert_int_eq(count_of(&r, "codes")->passed,
+                     2); /* one count a case, not a band: row-major and tiled */
+    ck_assert_int_eq(result_count(&r).failed, 0);
+    result_free(&r);
+    r = judged_made("untouched_tail", &c);
+    const finding *f = finding_of(&r, "written");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(strstr(f->text, "in the band from row 0"));
+    result_free(&r);
+    c.make_digest[0] = c.make_digest[0] == '0' ? '1' : '0';
+    r = judged_made("control", &c);
+    ck_assert_int_eq(result_count(&r).cases_not_run, 2);
+    ck_assert_ptr_nonnull(strstr(r.subjects[0].reasons[0].text, "SHA-256"));
+    result_free(&r);
+}
+END_TEST
+
 /* ---- libraries that are none ------------------------------------------------------------------------------
  */
 
@@ -180,11 +245,12 @@ Suite *test_kernel(void)
     TCase *t = tcase_create("hostile");
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, a_kernel_without_fault_passes);
+    tcase_add_loop_test(t, a_kernel_without_fault_passes, 0, 2);
     tcase_add_loop_test(t, each_fault_is_seen_by_its_check, 0, sizeof faults / sizeof *faults);
     tcase_add_test(t, a_hang_is_killed_and_the_run_goes_on);
     tcase_add_test(t, a_crash_loses_nothing);
     tcase_add_test(t, a_fork_leaves_no_process);
+    tcase_add_test(t, a_made_input_is_judged_in_bands);
     tcase_add_loop_test(t, a_foreign_file_is_bad_input, 0, sizeof strangers / sizeof *strangers);
     suite_add_tcase(s, t);
     return s;

@@ -29,6 +29,7 @@ static result sample(void)
         .row = 1, .col = 2, .block = 0, .ulps = 1, .input = "3F880000 (1.0625)", .got = "39", .want = "38"};
     result_add_finding(&r, s, &f, &bad);
     result_add_finding(&r, s, &f, &bad); /* one more than is kept */
+    result_settle_findings(s, r.max_findings);
     result_not_run(s, "refused: too odd", &none);
     s->counts[0] = (check_count){.passed = 2, .not_run = 1};
     s->counts[1] = (check_count){.passed = 1, .failed = 1};
