@@ -6,18 +6,14 @@
 
 #include "trial.h"
 
-/* Room for one more element of a growing array; false: out of memory, and the array is as it was. */
-static bool grow(void *array, size_t n, size_t *room, size_t size)
+/* The array with room for one more element; NULL: out of memory, and it is as it was. */
+static void *grown(void *array, size_t n, size_t *room, size_t size)
 {
-    if (n < *room) return true;
+    if (n < *room) return array;
     size_t more = *room ? *room * 2 : 16;
-    void *old, *p;
-    memcpy(&old, array, sizeof old);
-    p = realloc(old, more * size);
-    if (!p) return false;
-    memcpy(array, &p, sizeof p);
-    *room = more;
-    return true;
+    void *p = realloc(array, more * size);
+    if (p) *room = more;
+    return p;
 }
 
 bool result_add_subject(result *r, const char *name)
@@ -36,7 +32,9 @@ subject_result *result_last(result *r) { return &r->subjects[r->n_subjects - 1];
 
 bool result_add_row(subject_result *s, const case_row *row)
 {
-    if (!grow(&s->rows, s->n_rows, &s->room_rows, sizeof *s->rows)) return false;
+    case_row *p = grown(s->rows, s->n_rows, &s->room_rows, sizeof *p);
+    if (!p) return false;
+    s->rows = p;
     s->rows[s->n_rows++] = *row;
     return true;
 }
@@ -70,7 +68,9 @@ static void count_causes(subject_result *s, const causes *c)
         while (k < s->n_causes && strcmp(s->causes[k].text, c->text[i]))
             k++;
         if (k == s->n_causes) {
-            if (!grow(&s->causes, k, &s->room_causes, sizeof *s->causes)) return;
+            cause_count *p = grown(s->causes, k, &s->room_causes, sizeof *p);
+            if (!p) return;
+            s->causes = p;
             s->causes[s->n_causes++] = (cause_count){.findings = 0};
             snprintf(s->causes[k].text, sizeof s->causes[k].text, "%s", c->text[i]);
         }
@@ -88,11 +88,13 @@ void result_add_finding(result *r, subject_result *s, const finding *f, case_row
         if (f->wrong > old->wrong && (f->causes.n || !old->causes.n)) replace(s, at, f, row);
         return;
     }
-    if (s->n_findings >= r->max_findings ||
-        !grow(&s->findings, s->n_findings, &s->room_findings, sizeof *s->findings)) {
+    bool full = s->n_findings >= KEEP_BEFORE_SORTING * r->max_findings;
+    finding *p = full ? NULL : grown(s->findings, s->n_findings, &s->room_findings, sizeof *p);
+    if (!p) {
         s->dropped++;
         return;
     }
+    s->findings = p;
     if (row->finding < 0) row->finding = (int)s->n_findings;
     s->findings[s->n_findings++] = *f;
 }
@@ -103,7 +105,9 @@ void result_not_run(subject_result *s, const char *reason, case_row *row)
     while (i < s->n_reasons && strncmp(s->reasons[i].text, reason, sizeof s->reasons[i].text - 1))
         i++;
     if (i == s->n_reasons) {
-        if (!grow(&s->reasons, i, &s->room_reasons, sizeof *s->reasons)) return;
+        not_run_reason *p = grown(s->reasons, i, &s->room_reasons, sizeof *p);
+        if (!p) return;
+        s->reasons = p;
         s->reasons[s->n_reasons++] = (not_run_reason){.cases = 0};
         snprintf(s->reasons[i].text, sizeof s->reasons[i].text, "%s", reason);
     }

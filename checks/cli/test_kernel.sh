@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # mxcheck kernel: statuses and messages of good, foreign and hostile kernels, examples, reports.
-# shellcheck source=/dev/null
-. "$root/checks/cli/expect.sh"
+. "${root:?}/checks/cli/expect.sh"
 V=$root/vectors
 CC=${CC:-cc}
 
