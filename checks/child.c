@@ -4,6 +4,8 @@
  * OpenMP threads by then, and a forked copy of their runtime would deadlock in a kernel that uses it too. */
 #include "child.h"
 
+#include "reap.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -66,6 +68,7 @@ static bool start(child *c)
     c->output = pipe_ends[0];
     if (c->pid > 0) {
         setpgid(c->pid, c->pid); /* in both processes: whoever comes first */
+        reap_keep(c->pid);
         return true;
     }
     c->pid = 0;
@@ -93,7 +96,9 @@ static int reap(child *c, bool kill_first)
     int status = 0;
     if (kill_first) kill(-c->pid, SIGKILL);
     waitpid(c->pid, &status, 0);
-    kill(-c->pid, SIGKILL); /* what the kernel forked is still in the group */
+    reap_release(c->pid);
+    kill(-c->pid, SIGKILL); /* what the kernel forked is still in the group, */
+    reap_children();        /* or has become ours */
     drain(c);
     close(c->socket);
     close(c->output);
@@ -160,6 +165,36 @@ static child_end exchange(child *c, void *message, size_t n, double deadline, ch
     return end;
 }
 
+/* The library may have written to the socket itself: what was received is bytes from a stranger. */
+#define END(text) ((text)[sizeof(text) - 1] = 0)
+
+static void tame_hello(wire_hello *h)
+{
+    if (h->n_ops < 0 || h->n_ops > SUBJECT_MAX_OPS) h->n_ops = 0;
+    if (h->status < MX_OK || h->status > MX_CANNOT_RUN) h->status = MX_BAD_INPUT;
+    END(h->name);
+    END(h->version);
+    END(h->device);
+    END(h->message);
+}
+
+static offer tame_offer(offer o)
+{
+    END(o.name);
+    END(o.operation);
+    END(o.recipe);
+    END(o.inputs);
+    END(o.output);
+    END(o.data_layout);
+    END(o.scale_layout);
+    END(o.data_layout_t);
+    END(o.scale_layout_t);
+    END(o.model);
+    END(o.schedule);
+    END(o.note);
+    return o;
+}
+
 /* Start a worker and hear what its library offers. */
 static child_end greet(child *c, char *why, size_t size)
 {
@@ -176,12 +211,14 @@ static child_end greet(child *c, char *why, size_t size)
     double deadline = now() + (c->seconds > 60 ? c->seconds : 60); /* a CUDA context may take its time */
     char death[200];
     child_end end = exchange(c, &c->hello, sizeof c->hello, deadline, death, sizeof death);
+    if (end == CHILD_ANSWERED) tame_hello(&c->hello);
     bool first = !c->offers; /* a restarted worker repeats what its predecessor said */
     if (first) c->offers = calloc(SUBJECT_MAX_OPS, sizeof *c->offers);
     if (!c->offers) return snprintf(why, size, "out of memory"), CHILD_BROKEN;
     for (int i = 0; end == CHILD_ANSWERED && i < c->hello.n_ops && i < SUBJECT_MAX_OPS; i++) {
         offer repeated;
-        end = exchange(c, first ? &c->offers[i] : &repeated, sizeof repeated, deadline, death, sizeof death);
+        end = exchange(c, &repeated, sizeof repeated, deadline, death, sizeof death);
+        if (first && end == CHILD_ANSWERED) c->offers[i] = tame_offer(repeated);
     }
     if (end == CHILD_ANSWERED) return end;
     int stage = w->stage;
@@ -194,6 +231,7 @@ static child_end greet(child *c, char *why, size_t size)
 mx_status child_open(child *c, const char *path, double seconds, mx_error *e)
 {
     *c = (child){.path = path, .seconds = seconds};
+    reap_adopt();
     c->arena_fd = memfd_create("mxcheck-arena", MFD_CLOEXEC);
     if (c->arena_fd < 0 || ftruncate(c->arena_fd, (off_t)WIRE_ARENA))
         return mx_fail(e, MX_IO, path, "cannot make shared memory: %s", strerror(errno));
@@ -236,6 +274,13 @@ child_end child_ask(child *c, const wire_request *q, wire_reply *reply, char *wh
         return CHILD_DIED;
     }
     child_end end = exchange(c, reply, sizeof *reply, now() + c->seconds, why, why_size);
-    if (end == CHILD_ANSWERED && reply->device_fault) child_stop(c);
+    if (end != CHILD_ANSWERED) return end;
+    END(reply->message);
+    if (reply->state < RUN_DONE || reply->state > RUN_CRASHED) {
+        snprintf(why, why_size, "its process sent an answer that mxcheck does not know");
+        child_stop(c);
+        return CHILD_DIED;
+    }
+    if (reply->device_fault) child_stop(c);
     return end;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "answers.h"
+#include "reap.h"
 #include "store.h"
 
 typedef struct program {
@@ -68,6 +69,7 @@ static int wait_for(pid_t pid, double seconds, bool *slow)
         nanosleep(&nap, NULL);
     }
     kill(-pid, SIGKILL); /* what it left behind */
+    reap_children();
     return status;
 }
 
@@ -105,6 +107,7 @@ static void run_command(program *p, int run)
     snprintf(log, sizeof log, "%s/log", p->home);
     *p->message = 0;
     mkdir(out, 0700);
+    reap_adopt();
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) start_program(p, in, out, log);

@@ -11,10 +11,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mx_kernel.h"
+#include "reap.h"
 #include "wire.h"
 
 typedef struct worker {
@@ -50,6 +50,7 @@ static void prepare_process(void)
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    reap_adopt();
 }
 
 static bool say(const void *message, size_t n)
@@ -171,14 +172,6 @@ static mx_kernel_tensor tensor_of(const wire_tensor *t, unsigned char *base)
     return k;
 }
 
-static int leftover_children(void)
-{
-    pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        ; /* ended by themselves */
-    return pid == 0;
-}
-
 static void call_kernel(const wire_request *q, wire_reply *reply)
 {
     bool device = self.lib->allocate != NULL;
@@ -222,7 +215,7 @@ static void call_kernel(const wire_request *q, wire_reply *reply)
         reply->device_fault = 1;
         snprintf(reply->message, sizeof reply->message, "device error: %s", device_error(error));
     }
-    reply->left_processes = leftover_children();
+    reply->left_processes = reap_children();
 }
 
 static void serve(void)

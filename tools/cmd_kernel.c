@@ -12,7 +12,7 @@
 #include "judge.h"
 #include "progress.h"
 
-enum { MAX_SUBJECTS = 32 };
+enum { MAX_SUBJECTS = 32, MAX_REQUIRED = 32 };
 
 typedef enum source { KERNEL, PROGRAM, NAMED } source;
 
@@ -30,6 +30,8 @@ typedef struct arguments {
     double timeout;
     wish wishes[MAX_SUBJECTS];
     int n_wishes;
+    const char *required[MAX_REQUIRED];
+    int n_required;
 } arguments;
 
 /* ---- subjects by name ---------------------------------------------------------------------------------- */
@@ -91,7 +93,7 @@ static void open_named(subject *s, const char *name, const mx_case *const *cases
 
 /* ---- command line -------------------------------------------------------------------------------------- */
 
-enum { EXEC = 256, SUBJECT, ONLY, JSON, JUNIT, GITHUB, REPEAT, TIMEOUT, FINDINGS, SHARD };
+enum { EXEC = 256, SUBJECT, ONLY, JSON, JUNIT, GITHUB, REPEAT, TIMEOUT, FINDINGS, SHARD, REQUIRE };
 
 static const struct argp_option options[] = {
     {"vectors", 'v', "DIR", 0, "golden cases: a directory with manifest.json, or one .safetensors file", 0},
@@ -103,6 +105,9 @@ static const struct argp_option options[] = {
     {"only", ONLY, "WORD", 0, "only cases with this id, operation, recipe or flag", 1},
     {"shard", SHARD, "I/N", 0, "only every Nth case, from the Ith of 0 to N-1", 1},
     {"repeat", REPEAT, "N", 0, "runs of each case, 1 to 16 (3); fewer than 3 see fewer poison patterns", 1},
+    {"require", REQUIRE, "WORD", 0,
+     "exit 3 unless a case with this id, operation, recipe or flag was judged on every kernel; repeatable",
+     1},
     {"timeout", TIMEOUT, "SECONDS", 0, "limit of one run of one case (10)", 1},
     {"max-findings", FINDINGS, "N", 0, "findings shown per kernel (10)", 2},
     {"json", JSON, "FILE", 0, "also write the result as JSON", 2},
@@ -158,6 +163,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case REPEAT: a->repeat = (int)number(state, arg, 1, TRIAL_RUNS); break;
     case TIMEOUT: a->timeout = parse_seconds(state, arg); break;
     case FINDINGS: a->max_findings = (size_t)number(state, arg, 0, 1000000); break;
+    case REQUIRE:
+        if (a->n_required == MAX_REQUIRED) argp_error(state, "more than %d --require", MAX_REQUIRED);
+        if (a->n_required < MAX_REQUIRED) a->required[a->n_required++] = arg;
+        break;
     case SHARD: parse_shard(state, arg, a); break;
     case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
     case ARGP_KEY_END:
@@ -229,6 +238,31 @@ static int exit_status(const arguments *a, const result *r)
     return t.subjects_passed ? EXIT_PASSED : EXIT_CANNOT_RUN;
 }
 
+static bool was_judged(const subject_result *s, const char *word, const mx_case *const *cases, size_t n)
+{
+    judge_options like = {.only = word};
+    for (size_t i = 0, k = 0; i < s->n_rows; i++) {
+        while (k < n && cases[k]->id != s->rows[i].id) /* rows follow the order of the cases */
+            k++;
+        if (k < n && s->rows[i].verdict != JUDGED_NOT_RUN && judge_wants(&like, cases[k], k)) return true;
+    }
+    return false;
+}
+
+/* What had to be judged and was not makes a pass worthless. */
+static int check_required(const arguments *a, const result *r, const mx_case *const *cases, size_t n,
+                          int status)
+{
+    for (size_t i = 0; i < r->n_subjects; i++)
+        for (int k = 0; k < a->n_required; k++) {
+            if (was_judged(&r->subjects[i], a->required[k], cases, n)) continue;
+            fprintf(stderr, "mxcheck kernel: %s: no case of the required '%s' was judged\n",
+                    r->subjects[i].name, a->required[k]);
+            if (status == EXIT_PASSED) status = EXIT_CANNOT_RUN;
+        }
+    return status;
+}
+
 static int write_reports(const arguments *a, const result *r, int status)
 {
     mx_error e = {0};
@@ -265,6 +299,7 @@ static int check_all(arguments *a, const mx_case_set *set)
         if (named[i].bundled) room = run_wish(a, &(wish){NAMED, named[i].name}, cases, n, &r);
     r.seconds = now() - start;
     int status = write_reports(a, &r, exit_status(a, &r));
+    status = check_required(a, &r, cases, n, status);
     result_free(&r);
     free(cases);
     return status;

@@ -17,6 +17,10 @@ expect 2 "not a time limit" "$MXCHECK" kernel --vectors "$V" --timeout nan
 head -c 5000 "$V/cast.safetensors" >cut.safetensors
 expect 2 "cut.safetensors" "$MXCHECK" kernel --vectors cut.safetensors
 
+expect 0 "PASSED" "$MXCHECK" kernel --vectors "$V" --subject emulator --require mxfp8 --require nan
+expect 3 "no case of the required 'teapot' was judged" "$MXCHECK" kernel --vectors "$V" --subject emulator \
+    --require teapot
+
 # Libraries that are none of ours.
 expect 2 "no such file" "$MXCHECK" kernel --vectors "$V" --kernel ./none.so
 echo 'not a library' >text.so

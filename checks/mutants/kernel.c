@@ -3,6 +3,7 @@
  * A plain CPU kernel, with at most one planted fault: built once for each row of mutants.h with
  * -DMUTANT=name, and once as `control` without any. It shares nothing with the emulator. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 enum mutant {
     control,
     control_device,
+    control_prints,
 #define X(name, what, check, cause) name,
     MUTANTS(X)
 #undef X
@@ -207,6 +209,11 @@ static void leave_a_child(void)
         sleep(30);
         _exit(0);
     }
+    if (IS(daemon_left) && fork() == 0) {
+        setsid();
+        if (fork() == 0) sleep(30);
+        _exit(0);
+    }
     if (IS(fork_bomb_return) && fork() == 0) sleep(1);
 }
 
@@ -219,6 +226,8 @@ static int quantize(const mx_kernel_call *c)
     int tiled = c->op->scale_layout != NULL, packed = c->op->data_layout != NULL;
     if (packed) row_units = (cols + 1) / 2 * 2;
     call_count++;
+    for (int i = 0; IS(control_prints) && i < 5000; i++)
+        printf("this kernel tells the world that this is line %d\n", i);
     leave_a_child();
     if (IS(writes_nothing)) return MX_KERNEL_DONE;
     if (tiled && !IS(stale_padding)) memset(scale, 0, c->out[1].bytes);

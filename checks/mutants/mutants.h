@@ -54,6 +54,7 @@
     X(exits, "calls exit(0) on NaN", "runs", "")                                                             \
     X(hangs, "never returns on a short block", "runs", "")                                                   \
     X(forks, "leaves a child process", "processes", "")                                                      \
+    X(daemon_left, "leaves a process in a session of its own", "processes", "")                              \
     X(fork_bomb_return, "forks, and both processes return", "processes", "")
 
 #endif

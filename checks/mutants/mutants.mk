@@ -1,6 +1,6 @@
 # Kernels with one planted fault each, and the matrix that shows which check kills which.
 
-MUTANT_NAMES := control control_device $(shell awk -F'[^a-z0-9_]+' '/^ +X/ {print $$2}' checks/mutants/mutants.h)
+MUTANT_NAMES := control control_device control_prints $(shell awk -F'[^a-z0-9_]+' '/^ +X/ {print $$2}' checks/mutants/mutants.h)
 MUTANT_LIBS  := $(patsubst %,$(BUILD)/mutants/%.so,$(MUTANT_NAMES))
 
 $(BUILD)/mutants/%.so: checks/mutants/kernel.c checks/mutants/mutants.h lib/mx_kernel.h
