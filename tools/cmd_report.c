@@ -8,6 +8,7 @@
 #include "command.h"
 #include "fail.h"
 #include "file.h"
+#include "html.h"
 #include "json.h"
 #include "sweep_result.h"
 
@@ -19,7 +20,7 @@ typedef struct arguments {
     const char *files[MOST_FILES];
     int n;
     bool merge;
-    const char *json;
+    const char *json, *html;
 } arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -28,6 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': a->merge = true; return 0;
     case 'j': a->json = arg; return 0;
+    case 'h': a->html = arg; return 0;
     case ARGP_KEY_ARG:
         if (a->n == MOST_FILES) argp_error(state, "more than %d files", MOST_FILES);
         a->files[a->n++] = arg;
@@ -57,15 +59,15 @@ static mx_status load(const char *path, json_t **o, mx_error *e)
     return s;
 }
 
-static mx_status join(const arguments *a, sweep_result *r, mx_error *e)
+static mx_status join(const arguments *a, json_t *first, sweep_result *r, mx_error *e)
 {
-    mx_status s = MX_OK;
-    for (int i = 0; i < a->n && !s; i++) {
+    mx_status s = sweep_result_from_json(first, r, a->files[0], e);
+    for (int i = 1; i < a->n && !s; i++) {
         sweep_result part = {0};
         json_t *o = NULL;
         s = load(a->files[i], &o, e);
-        if (!s) s = sweep_result_from_json(o, i ? &part : r, a->files[i], e);
-        if (!s && i) s = sweep_result_merge(r, &part, a->files[i], e);
+        if (!s) s = sweep_result_from_json(o, &part, a->files[i], e);
+        if (!s) s = sweep_result_merge(r, &part, a->files[i], e);
         sweep_result_free(&part);
         json_decref(o);
     }
@@ -76,11 +78,40 @@ static mx_status join(const arguments *a, sweep_result *r, mx_error *e)
     return s;
 }
 
+/* Sweeps have parts to join and tables to print; `report` becomes the whole. */
+static mx_status sweep(const arguments *a, json_t **report, mx_error *e)
+{
+    sweep_result r = {0};
+    mx_status s = join(a, *report, &r, e);
+    if (!s) {
+        sweep_result_print(&r, stdout);
+        json_decref(*report);
+        *report = sweep_result_to_json(&r);
+        char *text = a->json ? mx_json_dump(*report) : NULL;
+        if (a->json) s = mx_file_write(a->json, text ? text : "", text ? strlen(text) : 0, e);
+        free(text);
+    }
+    sweep_result_free(&r);
+    return s;
+}
+
+/* Other reports have a verdict. */
+static mx_status other(const arguments *a, const json_t *report, mx_error *e)
+{
+    if (a->merge || a->json)
+        return mx_fail(e, MX_UNSUPPORTED, a->files[0],
+                       "only parts of a sweep can be joined and written again");
+    const char *verdict = html_string(report, "verdict");
+    if (*verdict) puts(verdict);
+    return MX_OK;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"merge", 'm', NULL, 0, "Join the parts of one run made with --shard", 0},
         {"json", 'j', "FILE", 0, "Write the joined report", 0},
+        {"html", 'h', "FILE", 0, "Write one self-contained page with plots (needs gnuplot)", 0},
         {0}};
     static const struct argp argp = {
         .options = options,
@@ -91,21 +122,13 @@ static int run(int argc, char **argv)
     static arguments a;
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     mx_error e = {MX_OK, "", ""};
-    sweep_result r = {0};
-    if (join(&a, &r, &e)) {
-        sweep_result_free(&r);
-        return fail_with(WHO, &e);
-    }
-    sweep_result_print(&r, stdout);
-    json_t *o = a.json ? sweep_result_to_json(&r) : NULL;
-    char *text = o ? mx_json_dump(o) : NULL;
-    int status = a.json && mx_file_write(a.json, text ? text : "", text ? strlen(text) : 0, &e)
-                     ? fail_with(WHO, &e)
-                     : 0;
-    free(text);
-    json_decref(o);
-    sweep_result_free(&r);
-    return status;
+    json_t *report = NULL;
+    mx_status s = load(a.files[0], &report, &e);
+    if (!s)
+        s = strcmp(html_string(report, "mxcheck"), "sweep") ? other(&a, report, &e) : sweep(&a, &report, &e);
+    if (!s && a.html) s = html_write(report, a.files[0], a.html, &e);
+    json_decref(report);
+    return s ? fail_with(WHO, &e) : EXIT_PASSED;
 }
 
 const command command_report = {"report", "join and show reports of other commands", 95, run};

@@ -7,7 +7,7 @@ set -eu
 build="gcc g++ make pkg-config libmpfr-dev libgmp-dev libgsl-dev libjansson-dev libmd-dev librandom123-dev"
 case ${1:-build} in
 build) wanted=$build ;;
-test) wanted="$build check libsubunit-dev python3 python3-numpy" ;;
+test) wanted="$build check libsubunit-dev python3 python3-numpy gnuplot-nox" ;;
 lint) wanted="$build clang-format cppcheck shellcheck git" ;;
 fuzz) wanted="$build clang libclang-rt-dev" ;;
 report) wanted="gnuplot-nox" ;;

@@ -42,3 +42,18 @@ expect 0 'data/normal' "$MXCHECK" sweep --input "$root/vectors/data.safetensors"
 expect 2 'which report' "$MXCHECK" report
 expect 2 'several files' "$MXCHECK" report a b
 expect 2 'whole.txt' "$MXCHECK" report whole.txt
+
+if command -v gnuplot >/dev/null; then
+    expect 0 '28 cells' "$MXCHECK" report whole.json --html whole.html
+    grep -q '</html>' whole.html
+    [ "$(grep -c '<svg' whole.html)" = 16 ]
+    if grep -q 'src="http\|href="http[^"]*css' whole.html; then
+        echo 'whole.html is not self-contained'
+        exit 1
+    fi
+else
+    echo 'report --html: not run, gnuplot is not installed'
+    expect 3 'install gnuplot-nox' "$MXCHECK" report whole.json --html whole.html
+fi
+echo '{"mxcheck": "poem"}' >other.json
+expect 2 "a report of kind 'poem'" "$MXCHECK" report other.json --html other.html
