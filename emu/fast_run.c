@@ -11,7 +11,7 @@
 enum {
     INF_BITS = 0x7F800000,
     TALL_CHUNK = 512,     /* columns at a time where blocks span rows: 32 rows of fp32 are 64 KiB */
-    FETCH_AHEAD = 4096,   /* bytes of a row: the best of 2, 4, 6, 8 and 16 KiB in `make bench` */
+    FETCH_AHEAD = 4096,   /* bytes of a row; `mxcheck bench --cpu` shows what a change does */
     GRAIN = 1 << 15,      /* elements that are worth a thread */
     STREAM_FROM = 1 << 22 /* outputs of 4 MiB and more are written around the cache */
 };
