@@ -10,22 +10,22 @@
 
 static const struct {
     int64_t rows, cols, pitch;
-    int misalign;
+    bool unaligned;
     const char *flags, *reason;
 } shapes[] = {
-    {1, 1, 0, 0, "odd-size,tail", "one element"},
-    {1, 31, 0, 0, "odd-size,tail", "one short block"},
-    {3, 33, 0, 0, "odd-size,tail", "a block and one element"},
-    {31, 1, 0, 0, "odd-size,tail", "a single column"},
-    {33, 127, 0, 0, "odd-size,tail", "short last blocks both ways"},
-    {129, 129, 0, 0, "odd-size,tail,padding", "one past the 128-row scale tile"},
-    {5, 2880, 0, 0, "odd-size,padding,bug-B69", "2880 columns: 90 scales a row, padded to 92"},
-    {127, 96, 0, 0, "odd-size,padding", "three scales a row, padded to four"},
-    {7, 64, 80, 0, "pitched,bug-B87", "rows 80 elements apart, the gap poisoned"},
-    {4, 65, 67, 0, "pitched,odd-size,tail,unaligned", "odd pitch: no row starts on 16 bytes"},
-    {2, 64, 0, 2, "unaligned", "the base is 2 bytes off 16-byte alignment"},
-    {0, 64, 0, 0, "empty", "no rows"},
-    {5, 0, 0, 0, "empty", "no columns"},
+    {1, 1, 0, false, "odd-size,tail", "one element"},
+    {1, 31, 0, false, "odd-size,tail", "one short block"},
+    {3, 33, 0, false, "odd-size,tail", "a block and one element"},
+    {31, 1, 0, false, "odd-size,tail", "a single column"},
+    {33, 127, 0, false, "odd-size,tail", "short last blocks both ways"},
+    {129, 129, 0, false, "odd-size,tail,padding", "one past the 128-row scale tile"},
+    {5, 2880, 0, false, "odd-size,padding,bug-B69", "2880 columns: 90 scales a row, padded to 92"},
+    {127, 96, 0, false, "odd-size,padding", "three scales a row, padded to four"},
+    {7, 64, 80, false, "pitched,bug-B87", "rows 80 elements apart, the gap poisoned"},
+    {4, 65, 67, false, "pitched,odd-size,tail,unaligned", "odd pitch: no row starts on 16 bytes"},
+    {2, 64, 0, true, "unaligned", "the base is one element off 16-byte alignment"},
+    {0, 64, 0, false, "empty", "no rows"},
+    {5, 0, 0, false, "empty", "no columns"},
 };
 
 static void fill(mx_tensor *x, int64_t rows, int64_t cols, int64_t width, uint64_t seed)
@@ -45,7 +45,7 @@ static void shape_case(gen *g, const char *recipe, const char *dtype, size_t k)
     mx_case *c =
         gen_case(g, "quantize", recipe, shapes[k].flags, shapes[k].reason, "shape:%lldx%lld%s%s:%s:%s",
                  (long long)shapes[k].rows, (long long)shapes[k].cols, shapes[k].pitch ? "-pitched" : "",
-                 shapes[k].misalign ? "-unaligned" : "", recipe, dtype);
+                 shapes[k].unaligned ? "-unaligned" : "", recipe, dtype);
     char tensor[96];
     snprintf(tensor, sizeof tensor, "shape/%lldx%lld-%lld/%s", (long long)shapes[k].rows,
              (long long)shapes[k].cols, (long long)width, dtype);
@@ -54,7 +54,7 @@ static void shape_case(gen *g, const char *recipe, const char *dtype, size_t k)
     c->seed = 100 + k;
     c->pitch = shapes[k].pitch;
     c->cols = shapes[k].pitch ? shapes[k].cols : 0;
-    c->misalign = shapes[k].misalign;
+    c->misalign = shapes[k].unaligned ? (int)mx_dtype_bytes(dtype) : 0;
     fill(x, shapes[k].rows, shapes[k].cols, width, c->seed);
     gen_answer(g, c);
 }
