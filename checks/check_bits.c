@@ -39,19 +39,19 @@ static const slot *scale_slot(const trial *t, part codes, int *index)
     return NULL;
 }
 
-/* The scale that governs a code, got and wanted. */
+/* The scale that governs element (row, col) of x, got and wanted. */
 static void describe_scale(const trial *t, const slot *codes, int64_t row, int64_t col, wrong_element *w)
 {
     int index;
+    int64_t rows, cols;
+    mx_dtype d;
     w->block = -1;
     const slot *s = scale_slot(t, codes->part, &index);
-    if (!s || !s->canon) return;
-    int64_t row_block = s->grid.rows ? (codes->grid.rows + s->grid.rows - 1) / s->grid.rows : 1;
-    int64_t col_block = s->grid.cols ? (codes->grid.cols + s->grid.cols - 1) / s->grid.cols : 1;
-    explain_block(t, codes, &row_block, &col_block);
-    w->block = row / row_block * s->grid.cols + col / col_block;
-    mx_dtype d;
-    if (!mx_dtype_find(s->dtype, &d) || w->block >= s->grid.rows * s->grid.cols) return;
+    if (!s || !s->canon || !mx_dtype_find(s->dtype, &d) || !explain_block(t, codes, &rows, &cols)) return;
+    row /= rows;
+    col /= cols;
+    w->block = s->turned ? col * s->grid.cols + row : row * s->grid.cols + col;
+    if (w->block >= s->grid.rows * s->grid.cols) return;
     describe(w->scale_got, sizeof w->scale_got, &d, mx_dtype_bits(&d, t->canon[index], w->block));
     describe(w->scale_want, sizeof w->scale_want, &d, mx_dtype_bits(&d, s->canon, w->block));
 }
@@ -65,13 +65,13 @@ static void keep_element(const trial *t, const slot *s, const mx_difference *m, 
     describe(w->got, sizeof w->got, d, m->got);
     describe(w->want, sizeof w->want, d, m->want);
     bool scales = s->part == PART_SCALES || s->part == PART_SCALES_T;
+    if (s->turned) {
+        int64_t swap = w->row;
+        w->row = w->col;
+        w->col = swap;
+    }
     if (scales) w->block = m->index;
     if (s->part == PART_CODES || s->part == PART_CODES_T) describe_scale(t, s, w->row, w->col, w);
-    if (s->turned) {
-        int64_t row = w->row;
-        w->row = w->col;
-        w->col = row;
-    }
     if (!scales && s->part != PART_PLAIN) describe_input(t, w->row, w->col, w);
 }
 

@@ -166,17 +166,15 @@ static void search(const scene *s, finding *f)
     tell(s, &b, f);
 }
 
-void explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols)
+bool explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols)
 {
     const mx_recipe *r = mx_recipe_find(t->job->c->recipe);
     if (r && codes->part == PART_CODES_T) r = mx_recipe_columnwise(r);
-    if (!r || !mx_recipe_scale(r)) return;
-    int64_t block_rows, block_cols;
+    if (!r || !mx_recipe_scale(r)) return false;
     bool turned = codes->turned;
     mx_recipe_block(r, turned ? codes->grid.cols : codes->grid.rows,
-                    turned ? codes->grid.rows : codes->grid.cols, &block_rows, &block_cols);
-    *rows = turned ? block_cols : block_rows;
-    *cols = turned ? block_rows : block_cols;
+                    turned ? codes->grid.rows : codes->grid.cols, rows, cols);
+    return *rows > 0 && *cols > 0;
 }
 
 void explain(const trial *t, int out, finding *f)

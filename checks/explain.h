@@ -16,8 +16,8 @@
 /* Fill in the causes of the mismatch of output `out`: f->causes, or f->cause where it is but partial. */
 void explain(const trial *t, int out, finding *f);
 
-/* Shape of a block on the grid of a code tensor; left alone where there is none. */
-void explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols);
+/* Shape of a block of x, by its codes; false where there is none. */
+bool explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *cols);
 
 /* One row of the fault table: the recipe with one thing broken. false: the fault does not apply to it. */
 typedef struct recipe_fault {

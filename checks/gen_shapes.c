@@ -59,8 +59,46 @@ static void shape_case(gen *g, const char *recipe, const char *dtype, size_t k)
     gen_answer(g, c);
 }
 
+/* Both directions at once, and the columnwise recipe of its own. */
+static const char *const both_recipes[] = {"mxfp8",       "mxfp8-te",   "mxfp8-ao-rceil",
+                                           "mxfp8-floor", "mxfp8-e5m2", "mxfp4"};
+
+static const struct {
+    int64_t rows, cols;
+    const char *flags, *reason;
+} both_shapes[] = {
+    {33, 127, "transposed,odd-size,tail", "short last blocks both ways"},
+    {129, 66, "transposed,odd-size,tail,padding", "rows and columns past a tile"},
+    {64, 160, "transposed", "whole blocks both ways"},
+};
+
+static void both_case(gen *g, const char *operation, const char *recipe, size_t k)
+{
+    int64_t rows = both_shapes[k].rows, cols = both_shapes[k].cols;
+    mx_case *c = gen_case(g, operation, recipe, both_shapes[k].flags, both_shapes[k].reason,
+                          "%s:%lldx%lld:%s:bf16", operation, (long long)rows, (long long)cols, recipe);
+    char tensor[96];
+    snprintf(tensor, sizeof tensor, "both/%lldx%lld/bf16", (long long)rows, (long long)cols);
+    mx_tensor *x = gen_input(g, c, "x", tensor, "bf16", rows, cols);
+    if (!x) return;
+    c->seed = 200 + k;
+    fill(x, rows, cols, cols, c->seed);
+    gen_answer(g, c);
+}
+
+static void gen_both(gen *g)
+{
+    for (size_t i = 0; i < sizeof both_recipes / sizeof *both_recipes; i++)
+        for (size_t k = 0; k < sizeof both_shapes / sizeof *both_shapes; k++) {
+            const mx_recipe *r = mx_recipe_find(both_recipes[i]), *t = r ? mx_recipe_columnwise(r) : NULL;
+            both_case(g, "quantize-both", both_recipes[i], k);
+            if (t) both_case(g, "quantize", mx_recipe_name(t), k);
+        }
+}
+
 void gen_shapes(gen *g)
 {
+    gen_both(g);
     for (size_t i = 0; i < block_recipe_count; i++)
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
             for (int d = 0; block_recipes[i].dtypes[d]; d++)

@@ -96,9 +96,16 @@ static const char *layout_name(const offer *o, part p)
     }
 }
 
+/* With codes [cols, rows], scales lie on the grid [cols, row blocks], unless their layout turns them itself.
+ */
 static bool transposed(const offer *o, part p)
 {
-    return (p == PART_CODES_T || p == PART_SCALES_T) && !strcmp(o->data_layout_t, "transposed");
+    bool columnwise = p == PART_CODES_T || p == PART_SCALES_T,
+         scales = p == PART_SCALES || p == PART_SCALES_T;
+    const char *name = layout_name(o, p);
+    size_t n = strlen(name);
+    bool turns_itself = scales && n > 2 && !strcmp(name + n - 2, "-t");
+    return !strcmp(columnwise ? o->data_layout_t : o->data_layout, "transposed") && !turns_itself;
 }
 
 /* The matrix view of a tensor: all but the last axis are rows. */

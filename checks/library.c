@@ -12,13 +12,13 @@
 
 const variant variants[3] = {{0xA5, 0x00, 0}, {0xFF, 0xFF, 1}, {0x00, 0x7F, 2}};
 
-/* After so many deaths in a row without one answer the operation is given up: a kernel that hangs on
- * every case would otherwise take the time limit for each. */
-enum { GIVE_UP = 3 };
+/* After so many hangs or crashes in a row without one answer the operation is given up: each hang takes the
+ * time limit, each crash a process and perhaps a device context. */
+enum { HANGS = 3, CRASHES = 40 };
 
 typedef struct library {
     child child;
-    int deaths[SUBJECT_MAX_OPS]; /* in a row, per operation */
+    int hangs[SUBJECT_MAX_OPS], crashes[SUBJECT_MAX_OPS]; /* in a row, per operation */
     char path[4096];
 } library;
 
@@ -176,9 +176,11 @@ static void run(subject *s, const job *j, const variant *v, outcome *o)
 {
     library *l = s->impl;
     *o = (outcome){.state = RUN_FAILED};
-    if (l->deaths[j->op_index] >= GIVE_UP) {
+    int *hangs = &l->hangs[j->op_index], *crashes = &l->crashes[j->op_index];
+    if (*hangs >= HANGS || *crashes >= CRASHES) {
         o->state = RUN_ABSENT;
-        snprintf(o->message, sizeof o->message, "given up: the operation died %d times in a row", GIVE_UP);
+        snprintf(o->message, sizeof o->message, "given up: the operation %s %d times in a row",
+                 *hangs >= HANGS ? "hung" : "crashed", *hangs >= HANGS ? HANGS : CRASHES);
         return;
     }
     wire_request q;
@@ -206,8 +208,9 @@ static void run(subject *s, const job *j, const variant *v, outcome *o)
         }
         if (o->state == RUN_DONE) take_outputs(o, j, l->child.arena, &q);
     }
-    bool died = o->state == RUN_CRASHED || o->state == RUN_TIMED_OUT || end == CHILD_BROKEN;
-    l->deaths[j->op_index] = died ? l->deaths[j->op_index] + 1 : 0;
+    bool crashed = o->state == RUN_CRASHED || end == CHILD_BROKEN;
+    *hangs = o->state == RUN_TIMED_OUT ? *hangs + 1 : crashed ? *hangs : 0;
+    *crashes = crashed ? *crashes + 1 : o->state == RUN_TIMED_OUT ? *crashes : 0;
     if (o->left_processes) child_stop(&l->child);
     trim(l, q.span);
 }

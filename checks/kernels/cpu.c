@@ -53,23 +53,42 @@ typedef struct placed {
     const mx_layout *layout;
     mx_grid grid;
     void *canonical, *target;
+    int bits;
     bool owned;
+    const mx_layout *turn;
 } placed;
 
-static bool place_begin(placed *p, const char *layout, bool scales, int bits, int64_t rows, int64_t cols,
-                        void *target)
+/* `turn`: the layout is that of the transposed grid. */
+static bool place_begin(placed *p, const char *layout, bool scales, int bits, bool turn, int64_t rows,
+                        int64_t cols, void *target)
 {
-    *p = (placed){.grid = {.rows = rows, .cols = cols}, .canonical = target, .target = target};
-    if (!layout) return true;
-    p->layout = mx_layout_find_for(layout, scales, bits);
+    *p = (placed){.grid = {.rows = rows, .cols = cols}, .canonical = target, .target = target, .bits = bits};
+    p->turn = turn ? mx_layout_find_for("transposed", scales, bits) : NULL;
+    if (!layout && !turn) return true;
+    p->layout = layout ? mx_layout_find_for(layout, scales, bits) : NULL;
     p->canonical = malloc((size_t)(rows * cols) * (bits == 32 ? 4 : 1) + 1);
     p->owned = true;
-    return p->layout && p->canonical;
+    return (p->layout || !layout) && p->canonical;
+}
+
+static mx_status turn(placed *p, mx_error *e)
+{
+    size_t bytes = (size_t)(p->grid.rows * p->grid.cols) * (p->bits == 32 ? 4 : 1);
+    void *turned = malloc(bytes + 1);
+    if (!turned) return mx_fail(e, MX_NO_MEMORY, "", "out of memory");
+    mx_status status = mx_layout_pack(p->turn, &p->grid, p->canonical, turned, e);
+    free(p->canonical);
+    p->canonical = turned;
+    p->grid = (mx_grid){.rows = p->grid.cols, .cols = p->grid.rows};
+    if (status == MX_OK && !p->layout) memcpy(p->target, turned, bytes);
+    return status;
 }
 
 static mx_status place_end(placed *p, mx_status status, mx_error *e)
 {
-    if (p->owned && status == MX_OK) status = mx_layout_pack(p->layout, &p->grid, p->canonical, p->target, e);
+    if (p->turn && status == MX_OK) status = turn(p, e);
+    if (p->layout && status == MX_OK)
+        status = mx_layout_pack(p->layout, &p->grid, p->canonical, p->target, e);
     if (p->owned) free(p->canonical);
     return status;
 }
@@ -84,9 +103,13 @@ static mx_status quantize_into(const mx_kernel_call *c, const mx_recipe *r, cons
     int64_t grid_rows, grid_cols;
     mx_scale_grid(r, x->rows, x->cols, &grid_rows, &grid_cols);
     placed codes, scales = {.owned = false};
-    bool ok = place_begin(&codes, c->op->data_layout, false, 8, x->rows, x->cols, q->data);
+    bool columnwise = !strcmp(q_name, "qt");
+    const char *layout = columnwise ? c->op->data_layout_t : c->op->data_layout;
+    const char *scale_layout = columnwise ? c->op->scale_layout_t : c->op->scale_layout;
+    bool turned = layout && !strcmp(layout, "transposed");
+    bool ok = place_begin(&codes, turned ? NULL : layout, false, 8, turned, x->rows, x->cols, q->data);
     if (scale)
-        ok &= place_begin(&scales, c->op->scale_layout, true, mx_recipe_scale(r)->bits == 32 ? 32 : 8,
+        ok &= place_begin(&scales, scale_layout, true, mx_recipe_scale(r)->bits == 32 ? 32 : 8, turned,
                           grid_rows, grid_cols, scale->data);
     mx_quantized out = {.codes = codes.canonical, .scales = scales.canonical};
     mx_quantize_options options = {.global_amax = amax ? amax->data : NULL, .seed = c->seed};
@@ -196,6 +219,12 @@ const mx_kernel_library *mx_kernel_describe(void)
     add("cast", "", run_quantize);
     add("quantize", "", run_quantize);
     add("quantize-both", "", run_both);
+    mx_kernel_op *turned = add("quantize-both", "transposed", run_both);
+    turned->data_layout_t = "transposed";
+    mx_kernel_op *tiled = add("quantize-both", "transposed-tile-128x4", run_both);
+    tiled->data_layout_t = "transposed";
+    tiled->scale_layout = tiled->scale_layout_t = "tile-128x4";
+    tiled->recipe = "mxfp8";
     add_dequantize("f32");
     add_dequantize("bf16");
     add_dequantize("f16");
