@@ -118,6 +118,19 @@ int tensor_map_codes(const mx_kernel_call *c, const Problem &p, bool of_a, int b
                              map);
 }
 
+int tensor_map_scale_tiles(const mx_kernel_call *c, const Scales &s, int64_t rows, CUtensorMap *map)
+{
+    Encode encode = encoder();
+    if (!encode) return mx_gpu_say(c, MX_KERNEL_FAILED, "the driver has no cuTensorMapEncodeTiled");
+    cuuint64_t size[2] = {128, (cuuint64_t)(ceil_div(rows, 128) * s.pitch)}, stride[1] = {512};
+    cuuint32_t box[2] = {128, 1}, step[2] = {1, 1};
+    CUresult r = encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, (void *)s.data, size, stride, box, step,
+                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (r != CUDA_SUCCESS) return mx_gpu_say(c, MX_KERNEL_FAILED, "tensor map: driver error %d", (int)r);
+    return MX_KERNEL_DONE;
+}
+
 int tensor_map_outputs(const mx_kernel_call *c, const Problem &p, int box_rows, CUtensorMap *map)
 {
     const int64_t rows = (int64_t)p.m * (p.grouping == Grouping::DEPTH ? p.groups : 1);

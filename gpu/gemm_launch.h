@@ -29,6 +29,9 @@ int tensor_map_bf16(const mx_kernel_call *c, const uint16_t *base, int64_t rows,
 /* Likewise of the outputs, where p.d_bulk says that they can have one. */
 int tensor_map_outputs(const mx_kernel_call *c, const Problem &p, int box_rows, CUtensorMap *map);
 
+/* Tensor map of tiled scales of that many rows: one tile of 512 bytes a box, tile after tile. */
+int tensor_map_scale_tiles(const mx_kernel_call *c, const Scales &s, int64_t rows, CUtensorMap *map);
+
 /* Rows of B, those of all experts. */
 int64_t b_rows_of(const Problem &p);
 

@@ -53,8 +53,8 @@ RUN(promoted_plain, all_promoted_plain)
     FORMATS(RUN, NAME, "gemm", __VA_ARGS__), FORMATS(RUN, NAME, "grouped-forward", __VA_ARGS__),             \
         FORMATS(RUN, NAME, "grouped-dgrad", __VA_ARGS__), FORMATS(RUN, NAME, "grouped-wgrad", __VA_ARGS__)
 
-#define BF16 "hopper-wgmma-bf16", "chain"
-#define FP8  "hopper-wgmma-fp8", "promote-ffma:1"
+#define BF16 "sm90-f16-f32", "dequant-bf16"
+#define FP8  "sm90-wgmma-fp8-f32", "promote-ffma:1"
 
 const mx_kernel_op ops[] = {
     OPERATIONS(fused, "fused", BF16, "a becomes bf16 on the way to wgmma, b before"),

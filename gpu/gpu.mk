@@ -17,6 +17,8 @@ endif
 
 $(patsubst %,$(BUILD)/obj/gpu/%.o,$(GPU_PTX)): GPU_ARCH += -gencode=arch=compute_89,code=compute_89
 
+$(BUILD)/obj/gpu/tcgen05_gemm.o: GPU_ARCH := -gencode=arch=compute_100a,code=sm_100a
+
 $(BUILD)/obj/gpu/%.o: gpu/%.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) $(GPU_ARCH) -Ilib -Igpu -MMD -MP -MF $(@:.o=.d) -c $< -o $@

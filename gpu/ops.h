@@ -23,7 +23,8 @@
     TABLE(quantize_e5m2)     \
     TABLE(quantize_fp4)      \
     TABLE(quantize_plain)    \
-    TABLE(swiglu)
+    TABLE(swiglu)            \
+    TABLE(tcgen05_gemm)
 /* clang-format on */
 
 typedef struct mx_gpu_table {
