@@ -122,12 +122,12 @@ typedef struct running {
 
 static double f32_or_f16(const mx_model *m, uint32_t code) { return mx_decode(mx_model_format(m), code); }
 
-static int term_exponent(const mx_lanes *x, int64_t k)
+static int term_exponent(const mx_model *m, const mx_lanes *x, int64_t k)
 {
     int scale = x->scale_format ? mx_unpack(x->scale_format, x->a_scale[k / x->scale_block]).exp +
                                       mx_unpack(x->scale_format, x->b_scale[k / x->scale_block]).exp
                                 : 0;
-    return mx_unpack(x->a_format, x->a[k]).exp + mx_unpack(x->b_format, x->b[k]).exp + scale;
+    return mx_unpack_lane(m, x->a_format, x->a[k]).exp + mx_unpack_lane(m, x->b_format, x->b[k]).exp + scale;
 }
 
 static double term_value(const mx_lanes *x, int64_t k)
@@ -144,17 +144,17 @@ static uint32_t group_step(running *r, const mx_lanes *x, uint32_t c)
     mx_model one = *m;
     mx_unit u = mx_unit_of(m);
     one.k = m->lanes;
-    one.late_c = one.pair_interleave = false;
+    one.late_c = one.pair_interleave = false; /* the group itself is what is left */
     double c_value = f32_or_f16(m, c), loss = 0, sum = c_value, magnitude = fabs(c_value);
     int c_exp = mx_unpack(f, c).exp, emax = c_value == 0 ? m->exponent_floor : c_exp;
     if (emax < m->exponent_floor) emax = m->exponent_floor;
     for (int64_t k = 0; k < x->n; k++)
-        if (term_value(x, k) != 0 && term_exponent(x, k) > emax) emax = term_exponent(x, k);
+        if (term_value(x, k) != 0 && term_exponent(m, x, k) > emax) emax = term_exponent(m, x, k);
     int grid = emax - m->fraction;
     loss += cut_loss(c_value, c_exp, f->man_bits, grid);
     for (int64_t k = 0; k < x->n; k++) {
         double value = term_value(x, k);
-        loss += cut_loss(value, term_exponent(x, k), r->frac, grid);
+        loss += cut_loss(value, term_exponent(m, x, k), r->frac, grid);
         sum += value;
         magnitude += fabs(value);
     }
@@ -180,12 +180,13 @@ static void gather(const mx_lanes *x, int g, uint32_t *a, uint32_t *b, mx_lanes 
 
 static uint32_t late_step(running *r, const mx_lanes *x, uint32_t c)
 {
-    uint32_t a[64], b[64], d = 0;
+    uint32_t a[64], b[64], d = r->m->late_c ? 0 : c;
     for (int g = 0; g < 2; g++) {
         mx_lanes part;
         gather(x, g, a, b, &part);
         d = group_step(r, &part, d);
     }
+    if (!r->m->late_c) return d;
     double u = r->m->output == MX_OUT_F16_RNE ? 0x1p-11 : 0x1p-24;
     double sum = fabs(f32_or_f16(r->m, d) + f32_or_f16(r->m, c));
     r->error += sum * u * (1 + DBL_EPSILON) + (r->m->output == MX_OUT_F16_RNE ? 0x1p-25 : 0x1p-149);

@@ -66,11 +66,9 @@ void mx_chain_tile_scalar(const mx_model *m, const mx_panel *a, const mx_panel *
 
 static mx_status check_formats(const mx_product *p, mx_error *e)
 {
-    const mx_format *bf16 = mx_format_find("bf16");
-    const mx_format *a = p->schedule.dequantize ? bf16 : p->a.format;
-    const mx_format *b = p->schedule.dequantize ? bf16 : p->b.format;
     if (!p->model || !p->a.format || !p->b.format || !p->d_format)
         return mx_fail(e, MX_BAD_USAGE, "product", "a product needs a model and formats of a, b and d");
+    const mx_format *a = mx_unit_format(p, &p->a), *b = mx_unit_format(p, &p->b);
     if (!mx_model_accepts(p->model, a) || !mx_model_accepts(p->model, b))
         return mx_fail(e, MX_UNSUPPORTED, "product", "model %s does not take %s x %s", p->model->name,
                        a->name, b->name);
@@ -79,10 +77,22 @@ static mx_status check_formats(const mx_product *p, mx_error *e)
                        (long long)p->a.k, (long long)p->b.k);
     if (p->schedule.c_first && (p->schedule.split > 1 || p->schedule.promote || p->beta != 1))
         return mx_fail(e, MX_UNSUPPORTED, "schedule", "c-first needs a plain chain and beta = 1");
+    if (p->schedule.slice > 1 && (p->schedule.split > 1 || p->schedule.promote))
+        return mx_fail(e, MX_UNSUPPORTED, "schedule", "slice goes with neither split nor promotion");
+    if (p->schedule.residue && p->schedule.split > 1)
+        return mx_fail(e, MX_UNSUPPORTED, "schedule", "residue does not go with split");
+    if ((p->schedule.residue || p->schedule.slice > 1) && !p->model->k)
+        return mx_fail(e, MX_UNSUPPORTED, "schedule", "model %s takes all of K at once", p->model->name);
     if (p->schedule.promote && !p->model->k)
         return mx_fail(e, MX_UNSUPPORTED, "schedule", "model %s has no instructions to promote between",
                        p->model->name);
     return MX_OK;
+}
+
+/* Sums that are added up at the end. */
+static int32_t parts_of(const mx_schedule *s)
+{
+    return s->slice > 1 ? s->slice : s->split > 1 ? s->split : 1;
 }
 
 static mx_status make_plan(plan *w, const mx_product *p, mx_error *e)
@@ -109,7 +119,7 @@ static mx_status make_plan(plan *w, const mx_product *p, mx_error *e)
     mx_chain_tile fast = p->scalar ? NULL : mx_chain_tile_fast(p->model, a, b, FAST_TILE, CHUNK, &w->scratch);
     if (fast) {
         w->chain = fast;
-        w->tile = p->schedule.split > 1 && p->schedule.order != MX_SPLIT_UP ? 4 * PLAIN_TILE : FAST_TILE;
+        w->tile = parts_of(&p->schedule) > 1 && p->schedule.order != MX_SPLIT_UP ? 4 * PLAIN_TILE : FAST_TILE;
     }
     return MX_OK;
 }
@@ -129,7 +139,7 @@ static void free_workspace(workspace *w)
 static bool make_workspace(workspace *w, const plan *q)
 {
     size_t cells = (size_t)(q->tile * q->tile);
-    size_t totals = q->p->schedule.order == MX_SPLIT_UP ? 1 : (size_t)q->p->schedule.split;
+    size_t totals = q->p->schedule.order == MX_SPLIT_UP ? 1 : (size_t)parts_of(&q->p->schedule);
     memset(w, 0, sizeof *w);
     bool panels = mx_panel_make(&w->a, q->p, &q->p->a, q->place, q->tile, q->chunk) &&
                   mx_panel_make(&w->b, q->p, &q->p->b, q->place, q->tile, q->chunk);
@@ -169,15 +179,28 @@ static void start_chain(const plan *q, workspace *w, tile t)
                     : 0;
 }
 
-/* One chain over lanes [begin, end), loaded in chunks. */
-static void run_chain(const plan *q, workspace *w, tile t, int64_t begin, int64_t end)
+/* The chain goes on over lanes [begin, end), loaded in chunks. */
+static void continue_chain(const plan *q, workspace *w, tile t, int64_t begin, int64_t end)
 {
-    start_chain(q, w, t);
-    for (int64_t k = begin; k < end || k == begin; k += q->chunk) {
+    for (int64_t k = begin; k < end; k += q->chunk) {
         int64_t n = end - k < q->chunk ? end - k : q->chunk;
         mx_panel_load(&w->a, q->p, &q->p->a, t.row, t.rows, k, n);
         mx_panel_load(&w->b, q->p, &q->p->b, t.col, t.cols, k, n);
         q->chain(q->p->model, &w->a, &w->b, w->acc, q->tile, w->scratch);
+    }
+}
+
+/* One chain over lanes [begin, end), or over those that accumulator `slice` takes of each tile. */
+static void run_chain(const plan *q, workspace *w, tile t, int64_t begin, int64_t end, int slice)
+{
+    const mx_schedule *s = &q->p->schedule;
+    int64_t width = s->slice > 1 ? s->slice_tile : end - begin,
+            k_tile = s->slice > 1 ? s->slice * width : width;
+    int64_t length = s->residue && (end - begin) % s->residue ? (end - begin) % s->residue : k_tile;
+    start_chain(q, w, t);
+    for (int64_t k = begin; k < end; k += length, length = k_tile) {
+        int64_t stop = end - k < length ? end : k + length, first = k + slice * width;
+        continue_chain(q, w, t, first, stop - first < width ? stop : first + width);
     }
 }
 
@@ -213,18 +236,21 @@ static void promote(const plan *q, workspace *w, tile t, int64_t k)
 }
 
 /* The result of one slice of K, into w->sum. */
-static void run_slice(const plan *q, workspace *w, tile t, int64_t begin, int64_t end)
+static void run_slice(const plan *q, workspace *w, tile t, int64_t begin, int64_t end, int slice)
 {
     int64_t cells = t.rows * q->tile;
     if (!q->stretch) {
-        run_chain(q, w, t, begin, end);
+        run_chain(q, w, t, begin, end, slice);
         for (int64_t i = 0; i < cells; i++)
             w->sum[i] = i % q->tile < t.cols ? acc_value(q, w->acc[i]) : 0;
         return;
     }
     memset(w->sum, 0, (size_t)cells * sizeof *w->sum);
-    for (int64_t k = begin; k < end; k += q->stretch) {
-        run_chain(q, w, t, k, end - k < q->stretch ? end : k + q->stretch);
+    int64_t rest = q->p->schedule.residue ? (end - begin) % q->p->schedule.residue : 0;
+    int64_t length = rest ? rest : q->stretch;
+    for (int64_t k = begin; k < end; k += length, length = q->stretch) {
+        if (length > end - k) length = end - k;
+        run_chain(q, w, t, k, k + length, 0);
         promote(q, w, t, k);
     }
 }
@@ -246,10 +272,10 @@ static void run_slices(const plan *q, workspace *w, tile t)
     const mx_schedule *s = &q->p->schedule;
     int64_t cells = t.rows * q->tile, begin, end;
     int n = 0;
-    for (int i = 0; i < (s->split > 1 ? s->split : 1); i++) {
+    for (int i = 0; i < parts_of(s); i++) {
         mx_schedule_slice(s, q->k, i, &begin, &end);
         if (begin == end && i) continue; /* a slice without lanes adds nothing */
-        run_slice(q, w, t, begin, end);
+        run_slice(q, w, t, begin, end, s->slice > 1 ? i : 0);
         float *to = w->total + (s->order == MX_SPLIT_UP ? 0 : n * cells);
         for (int64_t c = 0; c < cells; c++)
             to[c] = n && s->order == MX_SPLIT_UP ? to[c] + w->sum[c] : w->sum[c];
@@ -277,7 +303,7 @@ static void finish_tile(const plan *q, workspace *w, tile t)
 {
     const mx_product *p = q->p;
     float ga = p->a.global == 0 ? 1 : p->a.global, gb = p->b.global == 0 ? 1 : p->b.global;
-    float global = p->schedule.dequantize ? 1 : ga * gb, alpha = (float)p->alpha, beta = (float)p->beta;
+    float global = q->place == MX_PLACE_BEFORE ? 1 : ga * gb, alpha = (float)p->alpha, beta = (float)p->beta;
     if (q->place == MX_PLACE_EPILOGUE) load_factors(q, w, t, 0);
     for (int64_t i = 0; i < t.rows; i++)
         for (int64_t j = 0; j < t.cols; j++) {

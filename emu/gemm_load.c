@@ -137,7 +137,7 @@ mx_status mx_scale_place_find(const mx_product *p, mx_scale_place *out, mx_error
     if ((a->scale_format && (a->block_k < 1 || a->block_rows < 1)) ||
         (b->scale_format && (b->block_k < 1 || b->block_rows < 1)))
         return mx_fail(e, MX_BAD_USAGE, "product", "a scaled operand needs block sizes of at least 1");
-    if (p->schedule.dequantize)
+    if (p->schedule.convert)
         *out = MX_PLACE_BEFORE;
     else if (!a->scale_format && !b->scale_format)
         *out = MX_PLACE_NONE;
@@ -157,7 +157,8 @@ mx_status mx_scale_place_find(const mx_product *p, mx_scale_place *out, mx_error
 
 const mx_format *mx_unit_format(const mx_product *p, const mx_operand *x)
 {
-    return p->schedule.dequantize ? mx_format_find("bf16") : x->format;
+    static const char *const names[] = {NULL, "bf16", "f16", "tf32"};
+    return p->schedule.convert ? mx_format_find(names[p->schedule.convert]) : x->format;
 }
 
 /* ---- panels ------------------------------------------------------------------------------------------ */
@@ -194,16 +195,18 @@ void mx_panel_free(mx_panel *panel)
     free(panel->scales);
 }
 
-static uint32_t dequantized(const mx_operand *x, int64_t row, int64_t lane, double *exact)
+/* The value of an element with its scales, and the code that it becomes. cvt.rna.tf32 rounds ties away; the
+ * others to even. */
+static uint32_t converted(const mx_operand *x, const mx_format *to, int64_t row, int64_t lane, double *exact)
 {
-    static const mx_cast cast = {MX_RNE, MX_OVERFLOW, MX_NAN_CANONICAL, {-1, -1}, false, 0};
+    mx_cast cast = {to->bits == 19 ? MX_RNA : MX_RNE, MX_OVERFLOW, MX_NAN_CANONICAL, {-1, -1}, false, 0};
     double value =
         mx_decode(x->format, load_code(x->format, x->data, row * x->row_stride + lane * x->k_stride));
     if (x->scale_format)
         value *= mx_decode(x->scale_format, load_code(x->scale_format, x->scales, scale_index(x, row, lane)));
     if (x->global != 0) value *= (double)x->global;
     *exact = value;
-    return mx_encode(mx_format_find("bf16"), value, &cast, 0);
+    return mx_encode(to, value, &cast, 0);
 }
 
 int64_t mx_operand_inexact_bf16(const mx_operand *x)
@@ -213,7 +216,7 @@ int64_t mx_operand_inexact_bf16(const mx_operand *x)
     for (int64_t row = 0; row < x->rows; row++)
         for (int64_t lane = 0; lane < x->k; lane++) {
             double exact;
-            uint32_t code = dequantized(x, row, lane, &exact);
+            uint32_t code = converted(x, bf16, row, lane, &exact);
             n += !isnan(exact) && mx_decode(bf16, code) != exact;
         }
     return n;
@@ -238,11 +241,11 @@ void mx_panel_load(mx_panel *panel, const mx_product *p, const mx_operand *x, in
     panel->rows = rows;
     panel->k = k;
     for (int64_t i = 0; i < rows; i++) {
-        if (!p->schedule.dequantize)
+        if (!p->schedule.convert)
             mx_load_codes(x, row + i, lane, k, panel->codes + i * k);
         else
             for (int64_t l = 0; l < k; l++)
-                panel->codes[i * k + l] = dequantized(x, row + i, lane + l, &exact);
+                panel->codes[i * k + l] = converted(x, panel->format, row + i, lane + l, &exact);
     }
     if (!panel->scale_format) return;
     int64_t n = (k + panel->scale_block - 1) / panel->scale_block;

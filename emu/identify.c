@@ -90,7 +90,7 @@ static bool is_scaled(const mx_product *p) { return p->a.scale_format || p->b.sc
 /* Each way in which scales that are constant along K may enter the epilogue. */
 static void add_scale_orders(search *s, const mx_model *m, mx_schedule schedule)
 {
-    int orders = is_scaled(s->seen) && !schedule.dequantize && !m->scales ? MX_SCALE_B_A : MX_SCALE_AB;
+    int orders = is_scaled(s->seen) && !schedule.convert && !m->scales ? MX_SCALE_B_A : MX_SCALE_AB;
     for (int i = MX_SCALE_AB; i <= orders; i++) {
         schedule.scale_order = (mx_scale_order)i;
         add(s, m, &schedule);
@@ -148,25 +148,57 @@ static void add_splits(search *s, const mx_model *m, mx_schedule schedule)
     }
 }
 
-static void add_model(search *s, const mx_model *m)
+/* Warps that take turns, with the short tile first or last. */
+static void add_slices(search *s, const mx_model *m, mx_schedule schedule)
 {
-    mx_schedule plain = {0};
+    static const int residues[] = {0, 8, 16, 32, 64, 128};
+    for (int r = 0; r < 6; r++) {
+        if (residues[r] && s->seen->a.k % residues[r] == 0) continue;
+        schedule.residue = residues[r];
+        schedule.slice = 0;
+        schedule.order = MX_SPLIT_UP;
+        if (schedule.residue) add_scale_orders(s, m, schedule);
+        for (schedule.slice = 2; schedule.slice <= 8; schedule.slice *= 2)
+            for (schedule.slice_tile = 8; schedule.slice_tile <= 64; schedule.slice_tile *= 2)
+                for (int order = MX_SPLIT_UP; order <= MX_SPLIT_TREE; order++) {
+                    if (schedule.residue && schedule.residue != schedule.slice * schedule.slice_tile)
+                        continue;
+                    schedule.order = (mx_split_order)order;
+                    add_scale_orders(s, m, schedule);
+                }
+    }
+}
+
+static void add_model(search *s, const mx_model *m, mx_conversion convert)
+{
+    mx_schedule plain = {.convert = convert};
     add_promotions(s, m, plain);
     if (m->kind != MX_MODEL_EXACT) add_splits(s, m, plain);
-    if (s->seen->c_format && s->seen->beta == 1) {
-        plain.c_first = true;
-        add(s, m, &plain);
-        plain.c_first = false;
+    if (m->k) add_slices(s, m, plain);
+    if (!s->seen->c_format || s->seen->beta != 1) return;
+    plain.c_first = true;
+    add(s, m, &plain);
+}
+
+/* Operands as they are, and after each conversion that makes them what the unit takes. */
+static void add_conversions(search *s, const mx_model *m)
+{
+    static const char *const formats[] = {NULL, "bf16", "f16", "tf32"};
+    const mx_format *a = s->seen->a.format, *b = s->seen->b.format;
+    if (mx_model_accepts(m, a) && mx_model_accepts(m, b)) add_model(s, m, MX_CONVERT_NONE);
+    if (m->kind != MX_MODEL_FUSED) return;
+    for (int c = MX_CONVERT_BF16; c <= MX_CONVERT_TF32; c++) {
+        const mx_format *to = mx_format_find(formats[c]);
+        bool narrow = a->bits <= 8 && b->bits <= 8;
+        bool sensible = c == MX_CONVERT_TF32 ? a->bits == 32 && b->bits == 32 : narrow;
+        if (sensible && mx_model_accepts(m, to)) add_model(s, m, (mx_conversion)c);
     }
-    if (!is_scaled(s->seen)) return;
-    plain.dequantize = true;
-    add_promotions(s, m, plain);
 }
 
 static int complexity(const mx_schedule *s)
 {
-    return (s->split > 1) * 8 + (s->order != MX_SPLIT_UP) * 2 + (s->promote != 0) * 4 + s->dequantize * 16 +
-           (s->scale_order != MX_SCALE_AB) + s->ffma;
+    return (s->split > 1) * 8 + (s->slice > 1) * 8 + (s->residue != 0) * 3 + (s->order != MX_SPLIT_UP) * 2 +
+           (s->promote != 0) * 4 + (s->convert != 0) * 16 + (s->scale_order != MX_SCALE_AB) + s->ffma;
 }
 
 /* What is known best comes first among equals. */
@@ -203,13 +235,9 @@ mx_status mx_identify_product(const mx_product *seen, mx_hypothesis *out, size_t
                               size_t *exact, mx_error *e)
 {
     search s = {.seen = seen};
-    const mx_format *bf16 = mx_format_find("bf16");
     *n = *exact = 0;
-    for (size_t i = 0; i < mx_model_count(); i++) {
-        const mx_model *m = mx_model_at(i);
-        bool takes = mx_model_accepts(m, seen->a.format) && mx_model_accepts(m, seen->b.format);
-        if (takes || (is_scaled(seen) && mx_model_accepts(m, bf16))) add_model(&s, m);
-    }
+    for (size_t i = 0; i < mx_model_count(); i++)
+        add_conversions(&s, mx_model_at(i));
     if (s.no_memory || !s.n) {
         bool memory = s.no_memory;
         free(s.all);

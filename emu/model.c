@@ -167,8 +167,14 @@ static mx_unpacked scale_at(const mx_lanes *x, const uint8_t *scales, int64_t la
 
 mx_unpacked mx_unpack_lane(const mx_model *m, const mx_format *f, uint32_t code)
 {
+    enum { F16_EMIN = -14 };
     if (f->bits == 32 && (m->kind == MX_MODEL_FUSED || m->kind == MX_MODEL_TWO_STAGE)) code &= 0xFFFFE000u;
-    return mx_unpack(f, code);
+    mx_unpacked u = mx_unpack(f, code);
+    while (m->through_f16 && u.man && u.man < (uint32_t)1 << f->man_bits && u.exp > F16_EMIN) {
+        u.man <<= 1;
+        u.exp--;
+    }
+    return u;
 }
 
 static void add_lane(const mx_model *m, terms *s, const mx_lanes *x, int64_t k)

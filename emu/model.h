@@ -55,6 +55,7 @@ typedef struct mx_model {
     const char *scales;     /* scale formats applied inside the unit, comma-separated; NULL: none */
     int16_t scale_block;    /* lanes that share a scale pair */
     bool pair_interleave;   /* groups take lanes k mod 4 in {0,1}, then {2,3}, of the instruction */
+    bool through_f16;       /* operands are converted to f16 first: exact, but subnormals become normal */
     bool late_c;            /* groups chain from zero; C is added last in the output format, RNE */
     mx_model_cut cut;       /* every known unit: MX_CUT_ZERO; the others are rivals to reject */
     bool normalise;         /* products vote with their normalised exponent (a rival; no known unit) */
@@ -108,7 +109,8 @@ typedef struct mx_unpacked {
 } mx_unpacked;
 mx_unpacked mx_unpack(const mx_format *f, uint32_t code);
 int mx_unpack_frac(const mx_format *f);
-/* An operand as the unit sees it: f32 words given to a tf32 unit lose their low 13 bits. */
+/* An operand as the unit sees it: f32 words given to a tf32 unit lose their low 13 bits, fp8 subnormals on
+ * their way through f16 are normalised. */
 mx_unpacked mx_unpack_lane(const mx_model *m, const mx_format *f, uint32_t code);
 
 /* sum * 2^quantum converted by an output rule. */

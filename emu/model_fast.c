@@ -28,7 +28,7 @@ static bool make_rule(const mx_model *m, mx_fast_rule *rule)
 {
     bool f32 = m->output == MX_OUT_F32_RZ || m->output == MX_OUT_E8M13_RZ;
     if (m->kind != MX_MODEL_FUSED || !f32 || m->cut != MX_CUT_ZERO || m->normalise) return false;
-    if (m->fraction < 13 || m->fraction > 25 || m->late_c != m->pair_interleave) return false;
+    if (m->fraction < 13 || m->fraction > 25 || (m->late_c && !m->pair_interleave)) return false;
     if (MAX_LANES % m->k || m->k % m->lanes || (m->pair_interleave && m->k != 2 * m->lanes)) return false;
     *rule = (mx_fast_rule){.lanes = m->lanes, .fraction = m->fraction, .part = m->lanes};
     rule->e8m13 = m->output == MX_OUT_E8M13_RZ;
@@ -92,6 +92,15 @@ static inline element look_up(const packed *s, const mx_format *f, const element
     return f->bits <= 8 ? table[code & 255] : unpack(s, f, code);
 }
 
+/* The exponent as the unit sees it. */
+static element unpack_lane(const packed *s, const mx_model *m, const mx_format *f, uint32_t code)
+{
+    element x = unpack(s, f, code);
+    if (x.exponent != MX_FAST_NONE && !x.special)
+        x.exponent = mx_unpack_lane(m, f, code & ((1u << f->bits) - 1)).exp;
+    return x;
+}
+
 static void make_tables(packed *s, const mx_model *m, const mx_format *a, const mx_format *b)
 {
     for (int i = 0; i < 512; i++) {
@@ -102,8 +111,8 @@ static void make_tables(packed *s, const mx_model *m, const mx_format *a, const 
         memcpy(&s->power[i], &bits, sizeof bits);
     }
     for (uint32_t code = 0; code < 256; code++) {
-        if (a->bits <= 8) s->table_a[code] = unpack(s, a, code);
-        if (b->bits <= 8) s->table_b[code] = unpack(s, b, code);
+        if (a->bits <= 8) s->table_a[code] = unpack_lane(s, m, a, code);
+        if (b->bits <= 8) s->table_b[code] = unpack_lane(s, m, b, code);
     }
     for (int k = 0; k < MAX_LANES; k++)
         s->place[k] = place_of(m, k);
@@ -220,6 +229,7 @@ mx_chain_tile mx_chain_tile_fast(const mx_model *m, const mx_format *a, const mx
 {
     mx_fast_rule rule;
     *scratch = sizeof(packed);
+    if (m->through_f16 && (a->bits > 8 || b->bits > 8)) return NULL;
     /* Scaled products must stay far from the ends of fp32 before scaling: narrow formats do. */
     if (m->scales && (a->bits > 8 || b->bits > 8)) return NULL;
     bool plain = a->kind == MX_KIND_FLOAT && b->kind == MX_KIND_FLOAT;

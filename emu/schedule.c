@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Schedules as text and back. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,23 +37,42 @@ static bool parse_ffma(const char *p, mx_schedule *s)
     return parse_promote(p, s);
 }
 
-static bool parse_split(const char *p, mx_schedule *s)
+/* "SxT" or "SxT:ORDER" */
+static bool parse_parts(const char *p, int32_t *parts, int32_t *tile, mx_split_order *order)
 {
-    s->split = number(&p, MX_MAX_SPLIT);
-    if (!s->split || *p++ != 'x') return false;
-    s->split_tile = number(&p, 1 << 20);
-    if (!s->split_tile || !*p) return s->split_tile != 0;
+    *parts = number(&p, MX_MAX_SPLIT);
+    if (!*parts || *p++ != 'x') return false;
+    *tile = number(&p, 1 << 20);
+    if (!*tile || !*p) return *tile != 0;
     if (*p++ != ':') return false;
     for (int i = 0; i < 3; i++)
         if (!strcmp(p, orders[i])) {
-            s->order = (mx_split_order)i;
+            *order = (mx_split_order)i;
             return true;
         }
     return false;
 }
 
+static bool parse_split(const char *p, mx_schedule *s)
+{
+    return parse_parts(p, &s->split, &s->split_tile, &s->order);
+}
+
+static bool parse_slice(const char *p, mx_schedule *s)
+{
+    return parse_parts(p, &s->slice, &s->slice_tile, &s->order);
+}
+
+static bool parse_residue(const char *p, mx_schedule *s)
+{
+    s->residue = number(&p, 1 << 20);
+    return s->residue && !*p;
+}
+
 static bool parse_c_first(const char *p, mx_schedule *s) { return s->c_first = true, !*p; }
-static bool parse_dequant(const char *p, mx_schedule *s) { return s->dequantize = true, !*p; }
+static bool parse_bf16(const char *p, mx_schedule *s) { return s->convert = MX_CONVERT_BF16, !*p; }
+static bool parse_f16(const char *p, mx_schedule *s) { return s->convert = MX_CONVERT_F16, !*p; }
+static bool parse_tf32(const char *p, mx_schedule *s) { return s->convert = MX_CONVERT_TF32, !*p; }
 static bool parse_ab(const char *p, mx_schedule *s) { return s->scale_order = MX_SCALE_AB, !*p; }
 static bool parse_a_b(const char *p, mx_schedule *s) { return s->scale_order = MX_SCALE_A_B, !*p; }
 static bool parse_b_a(const char *p, mx_schedule *s) { return s->scale_order = MX_SCALE_B_A, !*p; }
@@ -61,9 +81,11 @@ static const struct {
     const char *word; /* with its colon where a number follows */
     bool (*parse)(const char *rest, mx_schedule *s);
 } tokens[] = {
-    {"chain", parse_chain},  {"promote:", parse_promote}, {"promote-ffma:", parse_ffma},
-    {"split:", parse_split}, {"c-first", parse_c_first},  {"dequant-bf16", parse_dequant},
-    {"scale-ab", parse_ab},  {"scale-a-b", parse_a_b},    {"scale-b-a", parse_b_a},
+    {"chain", parse_chain},     {"promote:", parse_promote},  {"promote-ffma:", parse_ffma},
+    {"split:", parse_split},    {"slice:", parse_slice},      {"residue:", parse_residue},
+    {"c-first", parse_c_first}, {"dequant-bf16", parse_bf16}, {"dequant-f16", parse_f16},
+    {"round-tf32", parse_tf32}, {"scale-ab", parse_ab},       {"scale-a-b", parse_a_b},
+    {"scale-b-a", parse_b_a},
 };
 
 mx_status mx_schedule_parse(const char *text, mx_schedule *out, mx_error *e)
@@ -83,26 +105,44 @@ mx_status mx_schedule_parse(const char *text, mx_schedule *out, mx_error *e)
         if (!good)
             return mx_fail(
                 e, MX_BAD_USAGE, "schedule",
-                "'%s' is no part of a schedule (chain, promote:N, promote-ffma:N, split:SxT[:up|down|"
-                "tree], c-first, dequant-bf16, scale-ab, scale-a-b, scale-b-a)",
+                "'%s' is none of chain, promote:N, promote-ffma:N, split:SxT[:up|down|tree], slice:SxT, "
+                "residue:T, c-first, dequant-bf16, dequant-f16, round-tf32, scale-ab, scale-a-b, scale-b-a",
                 token);
         p = comma ? comma + 1 : NULL;
     }
     return MX_OK;
 }
 
+static void append(char *all, size_t size, const char *format, ...)
+{
+    size_t n = strlen(all);
+    va_list args;
+    va_start(args, format);
+    if (n && n + 1 < size) all[n++] = ',';
+    vsnprintf(all + n, size - n, format, args);
+    va_end(args);
+}
+
+static void append_parts(char *all, size_t size, const char *word, int32_t parts, int32_t tile,
+                         mx_split_order order)
+{
+    if (parts > 1)
+        append(all, size, "%s:%dx%d%s%s", word, parts, tile, order ? ":" : "", order ? orders[order] : "");
+}
+
 const char *mx_schedule_text(const mx_schedule *s, char *out, size_t size)
 {
-    char split[64] = "", promote[40] = "";
-    if (s->split > 1)
-        snprintf(split, sizeof split, ",split:%dx%d%s%s", s->split, s->split_tile, s->order ? ":" : "",
-                 s->order ? orders[s->order] : "");
-    if (s->promote) snprintf(promote, sizeof promote, ",promote%s:%d", s->ffma ? "-ffma" : "", s->promote);
-    static const char *const scale[] = {"", ",scale-a-b", ",scale-b-a"};
-    char all[256];
-    snprintf(all, sizeof all, "%s%s%s%s%s", s->dequantize ? ",dequant-bf16" : "", split, promote,
-             s->c_first ? ",c-first" : "", scale[s->scale_order]);
-    snprintf(out, size, "%s", *all ? all + 1 : "chain");
+    static const char *const conversions[] = {"", "dequant-bf16", "dequant-f16", "round-tf32"};
+    static const char *const scales[] = {"", "scale-a-b", "scale-b-a"};
+    char all[256] = "";
+    if (s->convert) append(all, sizeof all, "%s", conversions[s->convert]);
+    if (s->residue) append(all, sizeof all, "residue:%d", s->residue);
+    append_parts(all, sizeof all, "split", s->split, s->split_tile, s->order);
+    append_parts(all, sizeof all, "slice", s->slice, s->slice_tile, s->order);
+    if (s->promote) append(all, sizeof all, "promote%s:%d", s->ffma ? "-ffma" : "", s->promote);
+    if (s->c_first) append(all, sizeof all, "c-first");
+    if (s->scale_order) append(all, sizeof all, "%s", scales[s->scale_order]);
+    snprintf(out, size, "%s", *all ? all : "chain");
     return out;
 }
 
