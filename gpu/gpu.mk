@@ -32,4 +32,9 @@ $(BUILD)/gpu-selftest: gpu/selftest/selftest.cu gpu/selftest/reference.h gpu/ops
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 -O3 -Xcompiler -fopenmp,-ffp-contract=off -DMX_VERSION='"$(VERSION)"' $(GPU_ARCH) -cudart static -Ilib -o $@ $< -ldl -lgomp
 
+# Registers, spills and what became of the source, from the machine code.
+.PHONY: gpu-report
+gpu-report: $(GPU_OBJ)
+	@NVCC=$(NVCC) sh gpu/report.sh $(filter-out %/plugin.o,$(GPU_OBJ))
+
 -include $(GPU_OBJ:.o=.d)
