@@ -14,13 +14,13 @@ WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
 OPT      ?= -O3
 CFLAGS   := -std=c11 -g $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fopenmp -D_GNU_SOURCE \
             -DMX_VERSION='"$(VERSION)"' $(EXTRA_CFLAGS)
-LDFLAGS  += -fopenmp $(EXTRA_LDFLAGS)
+LDFLAGS  += $(EXTRA_LDFLAGS)
 
 # Only libc (with libm, libdl, libpthread) stays dynamic, so that the binary runs on a bare GPU node.
 STATIC   := -Wl,-Bstatic
 DYNAMIC  := -Wl,-Bdynamic
-LIB_LIBS := $(STATIC) -lmpfr -lgmp -ljansson -lmd $(DYNAMIC) -lm
-CMD_LIBS := $(STATIC) -lgsl -lgslcblas $(LIB_LIBS) -ldl -lpthread
+LIB_LIBS := $(STATIC) -lmpfr -lgmp -ljansson -lmd $(DYNAMIC) -lm -ldl -lpthread
+CMD_LIBS := $(STATIC) -lgsl -lgslcblas -lgomp $(LIB_LIBS)
 
 LIB_SRC   := $(wildcard lib/*.c)
 EMU_SRC   := $(wildcard emu/*.c)

@@ -3,7 +3,11 @@
 #include "emulate.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "dtype.h"
+#include "swiglu.h"
 
 typedef struct answer {
     const mx_case *c;
@@ -87,6 +91,87 @@ static mx_status answer_quantize_both(answer *a)
     return quantize_into(a, columnwise, &m, "qt", "scalet");
 }
 
+/* ---- activations: computed in fp32, rounded to the inputs' type, then quantised
+ * ------------------------------- */
+
+static float value_at(const mx_tensor *t, int64_t i)
+{
+    mx_dtype d;
+    return mx_dtype_find(t->dtype, &d) ? (float)mx_dtype_value(&d, mx_dtype_bits(&d, t->data, i)) : 0;
+}
+
+/* The inputs' matrices by role; they must be alike. */
+static mx_status need_alike(answer *a, const char *const *roles, int n, const mx_tensor **t)
+{
+    for (int i = 0; i < n; i++) {
+        mx_status s = need(a, roles[i], &t[i]);
+        if (s) return s;
+        if (t[i]->rank != 2 || t[i]->shape[0] != t[0]->shape[0] || t[i]->shape[1] != t[0]->shape[1] ||
+            strcmp(t[i]->dtype, t[0]->dtype))
+            return mx_fail(a->error, MX_BAD_INPUT, a->c->id, "'%s' and '%s' are not alike", roles[0],
+                           roles[i]);
+    }
+    return MX_OK;
+}
+
+/* Quantise the activation `y`, rows x cols of fp32, rounded to the inputs' type first; both ways if asked to.
+ */
+static mx_status quantize_activation(answer *a, const mx_tensor *like, float *y, int64_t rows, int64_t cols,
+                                     bool both)
+{
+    static const mx_cast cast = {MX_RNE, MX_OVERFLOW, MX_NAN_CANONICAL, {-1, -1}, false, 0};
+    const mx_format *f = mx_format_find(like->dtype);
+    for (int64_t i = 0; i < rows * cols; i++)
+        y[i] = (float)mx_decode(f, mx_encode(f, (double)y[i], &cast, 0));
+    mx_matrix m = {mx_format_find("f32"), y, rows, cols, cols};
+    const mx_recipe *columnwise = both ? mx_recipe_columnwise(a->recipe) : NULL;
+    if (both && !columnwise)
+        return mx_fail(a->error, MX_UNSUPPORTED, a->c->id, "recipe %s has no columnwise twin", a->c->recipe);
+    mx_status s = quantize_into(a, a->recipe, &m, "q", "scale");
+    return s || !both ? s : quantize_into(a, columnwise, &m, "qt", "scalet");
+}
+
+static mx_status answer_swiglu_way(answer *a, bool both)
+{
+    static const char *const roles[] = {"gate", "up"};
+    const mx_tensor *t[2];
+    mx_status s = need_alike(a, roles, 2, t);
+    if (s) return s;
+    mx_matrix m = emulate_matrix(a->c, t[0]);
+    float *y = malloc((size_t)(m.rows * m.cols) * sizeof *y + 1);
+    if (!y) return mx_fail(a->error, MX_NO_MEMORY, a->c->id, "out of memory");
+    for (int64_t r = 0; r < m.rows; r++)
+        for (int64_t c = 0; c < m.cols; c++)
+            y[r * m.cols + c] = mx_swiglu(value_at(t[0], r * m.pitch + c), value_at(t[1], r * m.pitch + c));
+    s = quantize_activation(a, t[0], y, m.rows, m.cols, both);
+    free(y);
+    return s;
+}
+
+static mx_status answer_swiglu(answer *a) { return answer_swiglu_way(a, false); }
+static mx_status answer_swiglu_both(answer *a) { return answer_swiglu_way(a, true); }
+
+static mx_status answer_swiglu_grad(answer *a)
+{
+    static const char *const roles[] = {"gate", "up", "dy"};
+    const mx_tensor *t[3];
+    mx_status s = need_alike(a, roles, 3, t);
+    if (s) return s;
+    mx_matrix m = emulate_matrix(a->c, t[0]);
+    float *y = malloc((size_t)(m.rows * m.cols) * 2 * sizeof *y + 1);
+    if (!y) return mx_fail(a->error, MX_NO_MEMORY, a->c->id, "out of memory");
+    for (int64_t r = 0; r < m.rows; r++)
+        for (int64_t c = 0; c < m.cols; c++) {
+            int64_t i = r * m.pitch + c;
+            float *row = y + r * 2 * m.cols;
+            mx_swiglu_grad(value_at(t[0], i), value_at(t[1], i), value_at(t[2], i), &row[c],
+                           &row[m.cols + c]);
+        }
+    s = quantize_activation(a, t[0], y, m.rows, 2 * m.cols, true);
+    free(y);
+    return s;
+}
+
 static mx_status answer_dequantize(answer *a)
 {
     const mx_tensor *q, *scale;
@@ -131,6 +216,9 @@ static const struct {
     {true, "quantize", answer_quantize},
     {true, "quantize-both", answer_quantize_both},
     {true, "dequantize", answer_dequantize},
+    {true, "swiglu-quantize", answer_swiglu},
+    {true, "swiglu-quantize-both", answer_swiglu_both},
+    {true, "swiglu-grad-quantize", answer_swiglu_grad},
     {false, "place", answer_place},
 };
 

@@ -10,11 +10,13 @@
 #include "random.h"
 
 const block_recipe block_recipes[] = {
-    {"mxfp8", {"f32", "bf16", "f16"}}, {"mxfp8-te", {"f32", "bf16"}},    {"mxfp8-ao-rceil", {"f32", "bf16"}},
-    {"mxfp8-floor", {"f32", "bf16"}},  {"mxfp8-col", {"f32", "bf16"}},   {"mxfp8-32x32", {"f32", "bf16"}},
-    {"mxfp8-e5m2", {"f32", "bf16"}},   {"mxfp6-e2m3", {"f32", "bf16"}},  {"mxfp6-e3m2", {"f32", "bf16"}},
-    {"mxfp4", {"f32", "bf16"}},        {"mxint8", {"f32", "bf16"}},      {"nvfp4-te", {"f32", "bf16"}},
-    {"fp8-1x128", {"f32", "bf16"}},    {"fp8-128x128", {"f32", "bf16"}}, {"fp8-tensor", {"bf16"}},
+    {"mxfp8", {"f32", "bf16", "f16"}}, {"mxfp8-ao-rceil", {"f32", "bf16"}},
+    {"mxfp8-floor", {"f32", "bf16"}},  {"mxfp8-col", {"f32", "bf16"}},
+    {"mxfp8-32x32", {"bf16"}},         {"mxfp8-e5m2", {"f32", "bf16"}},
+    {"mxfp6-e2m3", {"bf16"}},          {"mxfp6-e3m2", {"bf16"}},
+    {"mxfp4", {"f32", "bf16"}},        {"mxint8", {"f32"}},
+    {"nvfp4-te", {"f32", "bf16"}},     {"fp8-1x128", {"f32", "bf16"}},
+    {"fp8-128x128", {"bf16"}},         {"fp8-tensor", {"bf16"}},
 };
 const size_t block_recipe_count = sizeof block_recipes / sizeof *block_recipes;
 

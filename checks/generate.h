@@ -51,6 +51,7 @@ void gen_shapes(gen *g);  /* odd sizes, tails, pitch, misaligned bases, empty te
 void gen_data(gen *g);    /* realistic tensors; large ones as a recipe with a digest */
 void gen_decode(gen *g);  /* every code under every scale byte */
 void gen_layouts(gen *g); /* scale grids and nibbles in their layouts, expert groups */
+void gen_fused(gen *g);   /* SwiGLU with quantisation, forward and backward */
 void gen_bugs(gen *g);    /* public faults with their right bits */
 
 #endif

@@ -13,3 +13,15 @@ expect() {
         exit 1
     fi
 }
+
+# A Python that has NumPy: the one on PATH, or Debian's own, which python3-numpy belongs to.
+numpy_python() {
+    for candidate in python3 /usr/bin/python3; do
+        if "$candidate" -c 'import numpy' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "no Python with NumPy: install python3-numpy" >&2
+    return 1
+}

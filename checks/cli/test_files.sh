@@ -2,8 +2,9 @@
 # shellcheck shell=sh
 # The file tools: quantize, dequantize, show, diff and list, on files that NumPy wrote, judged by NumPy.
 . "${root:?}/checks/cli/expect.sh"
+python=$(numpy_python)
 
-python3 - <<'EOF'
+"$python" - <<'EOF'
 import json, struct
 import numpy as np
 rng = np.random.default_rng(1)
@@ -30,7 +31,7 @@ expect 0 '' "$MXCHECK" quantize in.safetensors -r nvfp4 -t w -o n.safetensors
 expect 0 '' "$MXCHECK" quantize in.safetensors -r fp8-tensor -t w -o p.safetensors
 for f in q t n p; do expect 0 'dequantized to f32' "$MXCHECK" dequantize $f.safetensors -o $f.back.safetensors; done
 cmp q.back.safetensors t.back.safetensors
-python3 - <<'EOF'
+"$python" - <<'EOF'
 import json
 import numpy as np
 w, q, s, y = (np.load(f + ".npy") for f in ("w", "q", "q.scale", "y"))
@@ -62,7 +63,7 @@ test ! -e x.npy
 test ! -e x.safetensors
 
 # ---- how others name and pack the same tensors
-python3 - <<'EOF'
+"$python" - <<'EOF'
 import json, struct
 import numpy as np
 def read(path):
@@ -101,7 +102,7 @@ expect 2 'codes of 8 bits' "$MXCHECK" dequantize names.safetensors -r mxfp8 --na
 test ! -e b.safetensors
 
 # The committed vectors open with NumPy alone, by the three lines of the README.
-python3 - "$root/vectors/cast.safetensors" <<'EOF'
+"$python" - "$root/vectors/cast.safetensors" <<'EOF'
 import json, sys
 import numpy as np
 b = open(sys.argv[1], "rb").read(); n = int.from_bytes(b[:8], "little"); h = json.loads(b[8:8 + n]); m = h.pop("__metadata__")
@@ -125,7 +126,7 @@ head -c 200 q.safetensors >cut.safetensors
 expect 2 'cut.safetensors: truncated' "$MXCHECK" show cut.safetensors
 
 # ---- diff
-python3 -c '
+"$python" -c '
 import numpy as np
 q = np.load("q.npy"); q[2, 33] ^= 8; q[69, 99] ^= 1; np.save("other.npy", q)
 s = np.load("q.scale.npy"); np.save("other.scale.npy", s)'

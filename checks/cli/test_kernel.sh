@@ -78,12 +78,9 @@ expect 1 "its answer cannot be read" "$MXCHECK" kernel --vectors "$V" --only cas
 # The examples.
 "$CC" -O2 -shared -fPIC -I"$root/lib" -o mine.so "$root/tools/examples/kernel.c" -lm
 expect 0 "PASSED: 1 of 1" "$MXCHECK" kernel --vectors "$V" --kernel ./mine.so
-if python3 -c 'import numpy' 2>/dev/null; then
-    expect 0 "PASSED: 1 of 1" "$MXCHECK" kernel --vectors "$V" --only mxfp8 \
-        --exec "python3 $root/tools/examples/program.py"
-else
-    echo "NOT TESTED: tools/examples/program.py, since python3 has no numpy" >&2
-fi
+python=$(numpy_python)
+expect 0 "PASSED: 1 of 1" "$MXCHECK" kernel --vectors "$V" --only mxfp8 \
+    --exec "$python $root/tools/examples/program.py"
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
     PATH=$PATH:/usr/local/cuda/bin
     nvcc -std=c++17 -O2 -shared -Xcompiler -fPIC -I"$root/lib" -o cuda.so "$root/tools/examples/kernel.cu"

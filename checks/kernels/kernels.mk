@@ -1,12 +1,12 @@
-#The bundled kernels, judged by `mxcheck kernel` like anybody's.
+# The bundled kernels, judged by `mxcheck kernel` like anybody's.
 
-#Objects of the library also go into a shared library.
+# Objects of the library also go into a shared library.
 $(BUILD)/obj/lib/%.o: CFLAGS += -fPIC
 $(BUILD)/obj/emu/%.o: CFLAGS += -fPIC
 
 CPU_KERNEL    := $(BUILD)/mxcheck-cpu.so
 NVIDIA_KERNEL := $(BUILD)/mxcheck-nvidia.so
-#Its headers convert on the host as well; the plug - in needs no nvcc and no device.
+# NVIDIA's headers convert on the host as well: the plug-in needs no nvcc and no device.
 CUDA_INCLUDE  ?= $(firstword $(dir $(wildcard /usr/local/cuda/include/cuda_fp4.h /usr/include/cuda_fp4.h)))
 
 PLUGINS += $(CPU_KERNEL)
@@ -19,7 +19,7 @@ $(BUILD)/obj/checks/kernels/%.o: checks/kernels/%.c
 	$(CC) $(CFLAGS) -fPIC -fvisibility=hidden -Ilib -MMD -MP -c $< -o $@
 
 $(CPU_KERNEL): $(BUILD)/obj/checks/kernels/cpu.o $(LIBMX)
-	$(CC) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -static-libgcc -o $@ $^ $(LIB_LIBS) -lpthread
+	$(CC) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -static-libgcc -o $@ $^ $(LIB_LIBS) -lgomp
 
 $(BUILD)/obj/checks/kernels/nvidia.o: checks/kernels/nvidia.cpp
 	@mkdir -p $(@D)
