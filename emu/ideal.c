@@ -9,12 +9,13 @@
 typedef struct grid {
     int least, man; /* exponent of the smallest normal, mantissa bits */
     double spread;  /* width of the error in steps */
+    double exact;   /* magnitude that has no error: the largest, where the scale brings amax to it; 0: none */
 } grid;
 
 static double noisy(const grid *g, double scale, double x, double u)
 {
     double v = fabs(x) / scale;
-    if (!(v > 0) || isinf(v)) return x;
+    if (!(v > 0) || isinf(v) || fabs(v - g->exact) < 1e-12 * v) return x;
     int exponent = ilogb(v);
     double step = ldexp(1, (exponent < g->least ? g->least : exponent) - g->man);
     if (v < step / 2 && g->spread == 1) return 0;
@@ -50,7 +51,8 @@ void mx_ideal_noise(const mx_recipe *r, int64_t rows, int64_t cols, uint64_t see
 {
     const mx_format *f = r ? r->element : mx_format_find("bf16");
     grid g = {f->kind == MX_KIND_FIXED ? 0 : mx_format_emin(f), f->man_bits,
-              r && r->cast.rounding == MX_STOCHASTIC ? sqrt(2) : 1};
+              r && r->cast.rounding == MX_STOCHASTIC ? sqrt(2) : 1,
+              r && r->scale && r->scale->kind != MX_KIND_EXPONENT ? mx_format_max(f) : 0};
     int64_t block_rows = 1, block_cols = cols;
     if (r) mx_recipe_block(r, rows, cols, &block_rows, &block_cols);
     for (int64_t i = 0; i < rows; i += block_rows)
