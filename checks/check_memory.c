@@ -80,6 +80,12 @@ static bool is_padding(const slot *s, size_t byte)
     return s->layout && !s->layout->inverse(&s->grid, unit, &r, &c);
 }
 
+/* A small case may fit several; the result chooses by all cases. */
+static void add_cause(finding *f, const char *text)
+{
+    snprintf(f->causes.text[f->causes.n++], sizeof f->causes.text[0], "%s", text);
+}
+
 static judgement judge_written(const trial *t, finding *f)
 {
     if (t->n_runs < 2) return JUDGED_NOTHING; /* one run cannot tell poison from an answer */
@@ -101,11 +107,11 @@ static judgement judge_written(const trial *t, finding *f)
         snprintf(f->tensor, sizeof f->tensor, "%s", s->role);
         snprintf(f->text, sizeof f->text, "left %zu of %zu bytes of '%s' unwritten, bytes %zu to %zu", count,
                  s->bytes, s->role, first, last);
-        snprintf(f->cause, sizeof f->cause, "%s",
-                 count == s->bytes      ? "the output was never written"
-                 : pads == count        ? "stale padding: the layout's padding is not written"
-                 : last + 1 == s->bytes ? "untouched tail: the end of the tensor is not written"
-                                        : "part of the output is not written");
+        bool at_end = last + 1 == s->bytes;
+        if (count == s->bytes) add_cause(f, "the output was never written");
+        if (pads == count) add_cause(f, "stale padding: the layout's padding is not written");
+        if (at_end) add_cause(f, "untouched tail: the end of the tensor is not written");
+        if (!f->causes.n) add_cause(f, "part of the output is not written");
         return JUDGED_FAILED;
     }
     return JUDGED_PASSED;

@@ -180,7 +180,8 @@ bool explain_block(const trial *t, const slot *codes, int64_t *rows, int64_t *co
 void explain(const trial *t, int out, finding *f)
 {
     char *sure = f->causes.text[0];
-    if (explain_place(t, out, sure, sizeof f->causes.text[0])) {
+    if (explain_place(t, out, sure, sizeof f->causes.text[0]) ||
+        explain_values(t, out, sure, sizeof f->causes.text[0])) {
         f->causes.n = 1;
         return;
     }

@@ -138,8 +138,9 @@ static void choose_cause(const subject_result *s, finding *f)
                 (!chosen || s->causes[k].findings > chosen->findings))
                 chosen = &s->causes[k];
     if (chosen)
-        snprintf(f->cause, sizeof f->cause, "%s (reproduces every bit, here and in %lld findings in all)%s%s",
-                 chosen->text, (long long)chosen->findings, *f->aside ? "; " : "", f->aside);
+        snprintf(f->cause, sizeof f->cause, "%s (fits every bit, in this and %lld more finding%s)%s%s",
+                 chosen->text, (long long)chosen->findings - 1, chosen->findings == 2 ? "" : "s",
+                 *f->aside ? "; " : "", f->aside);
 }
 
 void result_settle_findings(subject_result *s, size_t max)

@@ -264,7 +264,32 @@ static int cast(const mx_kernel_call *c)
     return MX_KERNEL_DONE;
 }
 
+/* The value of an E4M3 code. */
+static float decode(uint8_t code)
+{
+    int exponent = code >> 3 & 15, m = code & 7;
+    float x = exponent ? ldexpf((float)(8 + m), exponent - 10) : ldexpf((float)m, -9);
+    if (IS(decode_flushes) && !exponent) x = 0;
+    if (IS(decode_bias)) x /= 2;
+    if ((code & 0x7F) == 0x7F) x = NAN;
+    return code & 0x80 ? -x : x;
+}
+
+static int dequantize(const mx_kernel_call *c)
+{
+    const uint8_t *q = c->in[0].data, *scale = c->in[1].data;
+    float *y = c->out[0].data;
+    int64_t cols = c->out[0].shape[1], blocks = (cols + 31) / 32;
+    for (int64_t i = 0; i < c->out[0].shape[0] * cols; i++) {
+        uint8_t s = scale[i / cols * blocks + i % cols / 32];
+        float factor = s == 0xFF ? (IS(decode_ff_inf) ? INFINITY : NAN) : ldexpf(1, s - 127);
+        if (!IS(writes_nothing)) y[i] = decode(q[i]) * factor;
+    }
+    return MX_KERNEL_DONE;
+}
+
 static const mx_kernel_op ops[] = {
+    {.name = "dequantize", .operation = "dequantize", .recipe = "mxfp8", .output = "f32", .run = dequantize},
     {.name = "cast", .operation = "cast", .recipe = "cast-e4m3-cuda-sat", .inputs = "f32,bf16", .run = cast},
     {.name = "mxfp8", .operation = "quantize", .recipe = "mxfp8", .inputs = "f32,bf16", .run = quantize},
     {.name = "mxfp8-e5m2",

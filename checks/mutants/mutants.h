@@ -29,6 +29,10 @@
     X(negative_zero_lost, "-0 becomes +0", "codes", "negative zero is lost")                                 \
     X(fnuz, "elements are E4M3 FNUZ", "codes", "FNUZ")                                                       \
     X(zero_block, "a zero block gets scale 7F", "scales", "")                                                \
+    X(decode_flushes, "dequantise: subnormal codes read as zero", "values", "read as zero")                  \
+    X(decode_bias, "dequantise: codes read with bias 8", "values", "factor of 2^-1")                         \
+    X(decode_ff_inf, "dequantise: scale byte FF reads as infinity", "values",                                \
+      "byte FF are read as infinity")                                                                        \
     X(swapped_nibbles, "the two codes of a byte are swapped", "codes", "nibbles")                            \
     X(wrong_tile_index, "tile-128x4 with its inner rows the wrong way round", "scales", "")                  \
     X(row_major_scales, "scales are row-major where tiles are claimed", "scales", "layout")                  \
@@ -39,7 +43,7 @@
     X(stale_padding, "padding of tile-128x4 is not written", "written", "stale padding")                     \
     X(garbage_padding, "padding of tile-128x4 repeats the last scale", "padding", "padding")                 \
     X(writes_nothing, "returns without writing", "written", "never written")                                 \
-    X(reads_past_row, "amax of a short block looks past the row's end", "pads", "padding")                   \
+    X(reads_past_row, "amax of a short block looks past the row's end", "pads", "")                          \
     X(writes_past_end, "writes one byte after q", "guards", "")                                              \
     X(writes_before_start, "writes one byte before q", "guards", "")                                         \
     X(writes_far, "writes 8 KiB after q", "runs", "")                                                        \

@@ -121,8 +121,25 @@ static const struct {
     {"small/e5m2-tiny", "quantize", "mxfp8-e5m2", "f32", 20, 64, 0, 0, tiny, "subnormal"},
     {"small/mxfp4-quarters", "quantize", "mxfp4", "f32", 8, 64, 0, 0, quarters, "cast-tie"},
     {"small/mxfp4-thresholds", "quantize", "mxfp4", "f32", 40, 64, 0, 0, thresholds, "scale-rule"},
+    {"small/mxfp8-decode", "dequantize", "mxfp8", "f32", 0, 0, 0, 0, NULL, "all-codes"},
     {"small/mxfp4-tail", "quantize", "mxfp4", "f32", 3, 50, 0, 0, normal, "tail"},
 };
+
+/* Every code under 32 scale bytes, the outermost ones among them. */
+static bool make_decode(mx_case *c)
+{
+    const int64_t codes[2] = {32, 256}, scales[2] = {32, 8};
+    snprintf(c->output, sizeof c->output, "f32");
+    c->n_in = 2;
+    if (mx_tensor_make(&c->in[0], "q", "e4m3", 2, codes, NULL) != MX_OK ||
+        mx_tensor_make(&c->in[1], "scale", "e8m0", 2, scales, NULL) != MX_OK)
+        return false;
+    for (int i = 0; i < 32 * 256; i++)
+        c->in[0].data[i] = (unsigned char)i;
+    for (int i = 0; i < 32 * 8; i++)
+        c->in[1].data[i] = (unsigned char)(i / 8 == 31 ? 0xFF : 8 * (i / 8) + 1);
+    return emulate_case(c, c->want, &c->n_want, NULL) == MX_OK;
+}
 
 static bool make(mx_case *c, size_t i)
 {
@@ -133,6 +150,7 @@ static bool make(mx_case *c, size_t i)
     snprintf(c->recipe, sizeof c->recipe, "%s", rows[i].recipe);
     snprintf(c->flags, sizeof c->flags, "%s", rows[i].flags);
     snprintf(c->reason, sizeof c->reason, "made for the unit tests");
+    if (!strcmp(rows[i].operation, "dequantize")) return make_decode(c);
     int64_t width = rows[i].pitch ? rows[i].pitch : rows[i].cols;
     bool vector = !strcmp(rows[i].operation, "cast");
     int64_t shape[2] = {vector ? width : rows[i].rows, width};
