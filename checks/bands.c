@@ -80,6 +80,7 @@ static void shift_findings(subject_result *s, size_t from, int64_t row)
         snprintf(f->text + n, sizeof f->text - n, ", in the band from row %lld", (long long)row);
         for (int k = 0; k < f->n_elements; k++)
             f->element[k].row += row;
+        f->map.first_row = row;
     }
 }
 

@@ -56,10 +56,16 @@ static void describe_scale(const trial *t, const slot *codes, int64_t row, int64
     describe(w->scale_want, sizeof w->scale_want, &d, mx_dtype_bits(&d, s->canon, w->block));
 }
 
-static void keep_element(const trial *t, const slot *s, const mx_difference *m, const mx_dtype *d, finding *f)
+/* Elements of one row of an output on its canonical grid. */
+static int64_t width_of(const slot *s, const mx_dtype *d)
 {
     int64_t cols = s->layout || s->part != PART_SOURCE ? s->grid.cols : (int64_t)(s->row_bytes / d->bytes);
-    if (cols <= 0) cols = 1;
+    return cols > 0 ? cols : 1;
+}
+
+static void keep_element(const trial *t, const slot *s, const mx_difference *m, const mx_dtype *d, finding *f)
+{
+    int64_t cols = width_of(s, d);
     wrong_element *w = &f->element[f->n_elements++];
     *w = (wrong_element){.row = m->index / cols, .col = m->index % cols, .block = -1, .ulps = m->ulps};
     describe(w->got, sizeof w->got, d, m->got);
@@ -73,6 +79,18 @@ static void keep_element(const trial *t, const slot *s, const mx_difference *m, 
     if (scales) w->block = m->index;
     if (s->part == PART_CODES || s->part == PART_CODES_T) describe_scale(t, s, w->row, w->col, w);
     if (!scales && s->part != PART_PLAIN) describe_input(t, w->row, w->col, w);
+}
+
+/* The map is of the tensor as it is stored: with its own rows, turned or not. */
+static void map_wrong(const slot *s, const mx_dtype *d, const unsigned char *got, int64_t n,
+                      mismatch_map *map)
+{
+    int64_t cols = width_of(s, d);
+    mismatch_begin(map, n / cols, cols);
+    for (int64_t i = 0; i < n; i++)
+        if (mx_diff_one(d, mx_dtype_bits(d, got, i), mx_dtype_bits(d, s->canon, i), s->part != PART_SOURCE,
+                        NULL) != MX_DIFF_NONE)
+            mismatch_add(map, i / cols, i % cols);
 }
 
 static judgement compare_slot(const trial *t, int out, finding *f)
@@ -98,6 +116,7 @@ static judgement compare_slot(const trial *t, int out, finding *f)
                  (long long)n, s->role);
         for (int i = 0; i < diff->n_first && f->n_elements < FINDING_ELEMENTS; i++)
             keep_element(t, s, &diff->first[i], &d, f);
+        if (wrong > 1) map_wrong(s, &d, t->canon[out], n, &f->map);
         if (t->explain) explain(t, out, f);
     }
     free(diff);

@@ -32,17 +32,29 @@ static json_t *element_json(const wrong_element *w)
     return j;
 }
 
+static json_t *map_json(const mismatch_map *m)
+{
+    json_t *wrong = json_array();
+    for (int i = 0; i < m->rows * m->cols; i++)
+        json_array_append_new(wrong, json_integer(m->wrong[i]));
+    return json_pack("{s:I, s:I, s:I, s:i, s:i, s:o}", "first_row", (json_int_t)m->first_row, "tile_rows",
+                     (json_int_t)m->tile_rows, "tile_cols", (json_int_t)m->tile_cols, "rows", m->rows, "cols",
+                     m->cols, "wrong", wrong);
+}
+
 static json_t *finding_json(const finding *f)
 {
     json_t *elements = json_array();
     for (int i = 0; i < f->n_elements; i++)
         json_array_append_new(elements, element_json(&f->element[i]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "check",
-                     text(f->check), "operation", text(f->op), "case", text(f->case_id), "recipe",
-                     text(f->recipe), "tensor", text(f->tensor), "flags", text(f->flags), "reason",
-                     text(f->reason), "text", text(f->text), "cause", text(f->cause), "command",
-                     text(f->command), "wrong", (json_int_t)f->wrong, "total", (json_int_t)f->total,
-                     "elements", elements);
+    json_t *j = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "check",
+                          text(f->check), "operation", text(f->op), "case", text(f->case_id), "recipe",
+                          text(f->recipe), "tensor", text(f->tensor), "flags", text(f->flags), "reason",
+                          text(f->reason), "text", text(f->text), "cause", text(f->cause), "command",
+                          text(f->command), "wrong", (json_int_t)f->wrong, "total", (json_int_t)f->total,
+                          "elements", elements);
+    if (f->map.height) json_object_set_new(j, "map", map_json(&f->map));
+    return j;
 }
 
 static json_t *row_json(const subject_result *s, const case_row *c)

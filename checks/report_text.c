@@ -26,6 +26,7 @@ static void print_finding(const finding *f, FILE *out)
     if (*f->cause) fprintf(out, "      likely cause: %s\n", f->cause);
     for (int i = 0; i < f->n_elements; i++)
         print_element(&f->element[i], out);
+    if (f->map.height) mismatch_print(&f->map, out);
     fprintf(out, "      reproduce: %s\n", f->command);
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "mismatch.h"
 #include "mx.h"
 
 typedef enum judgement {
@@ -48,6 +49,7 @@ typedef struct finding {
     int64_t wrong, total;         /* elements, where the check counts them */
     int n_elements;
     wrong_element element[FINDING_ELEMENTS];
+    mismatch_map map; /* where the wrong elements lie; height 0: none */
 } finding;
 
 typedef struct check_count {
