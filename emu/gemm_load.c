@@ -199,7 +199,7 @@ void mx_panel_free(mx_panel *panel)
  * others to even. */
 static uint32_t converted(const mx_operand *x, const mx_format *to, int64_t row, int64_t lane, double *exact)
 {
-    mx_cast cast = {to->bits == 19 ? MX_RNA : MX_RNE, MX_OVERFLOW, MX_NAN_CANONICAL, {-1, -1}, false, 0};
+    mx_cast cast = {MX_RNE, MX_OVERFLOW, MX_NAN_CANONICAL, {-1, -1}, false, 0};
     double value =
         mx_decode(x->format, load_code(x->format, x->data, row * x->row_stride + lane * x->k_stride));
     if (x->scale_format)

@@ -44,6 +44,7 @@ static bool try_on(const mx_product *seen, mx_hypothesis *h, int64_t rows, int64
     p.model = h->model;
     p.schedule = h->schedule;
     p.threads = 1; /* hypotheses are many and small */
+    p.scalar = rows * cols < 64;
     p.a.rows = rows < p.a.rows ? rows : p.a.rows;
     p.b.rows = cols < p.b.rows ? cols : p.b.rows;
     h->compared = h->differ = h->max_ulp = 0;
@@ -71,7 +72,7 @@ typedef struct search {
 static void add(search *s, const mx_model *m, const mx_schedule *schedule)
 {
     mx_hypothesis h = {.model = m, .schedule = *schedule};
-    if (!try_on(s->seen, &h, 2, 2)) return;
+    if (!try_on(s->seen, &h, 1, 1)) return;
     if (s->n == s->room) {
         size_t room = s->room ? 2 * s->room : 256;
         void *grown = realloc(s->all, room * sizeof *s->all);

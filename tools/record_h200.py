@@ -83,6 +83,16 @@ def attempt(ident, function):
         print("failed", LOG[-1][:160], file=sys.stderr, flush=True)
 
 
+def fresh(tag, taken=set()):
+    """A name for operands that no other call has."""
+    name, n = tag, 1
+    while name in taken:
+        n += 1
+        name = f"{tag}.{n}"
+    taken.add(name)
+    return name
+
+
 def spread(rows, cols, dtype, low=-3, high=4):
     """Normal values over a few binades, so that alignment, truncation and order all show."""
     x = torch.randn(rows, cols, device=DEVICE)
@@ -112,7 +122,7 @@ OUT = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 def fp8_operands(m, n, k, fa="e4m3", fb="e4m3"):
     a, b = spread(m, k, F8[fa]), spread(n, k, F8[fb])
-    tag = f"{fa}-{fb}-{m}x{n}x{k}"
+    tag = fresh(f"{fa}-{fb}-{m}x{n}x{k}")
     return a, b, tag, {"a": (tag + "/a", a[:ROWS]), "b": (tag + "/b", b[:ROWS])}
 
 
@@ -183,7 +193,7 @@ def fp8_blockwise(file):
 
 def half_operands(m, n, k, dtype):
     a, b = spread(m, k, dtype, -2, 3), spread(n, k, dtype, -2, 3)
-    tag = f"{TYPES[dtype][0]}-{m}x{n}x{k}"
+    tag = fresh(f"{TYPES[dtype][0]}-{m}x{n}x{k}")
     return a, b, tag, {"a": (tag + "/a", a[:ROWS]), "b": (tag + "/b", b[:ROWS])}
 
 
