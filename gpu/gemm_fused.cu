@@ -13,7 +13,7 @@
  * Blocks work in pairs on 256 x 256 outputs, 128 x 256 each; B comes once for both, each block fetching half
  * of it. Warpgroups 0 and 1 make 64 rows each. Of warpgroup 2, one thread keeps codes of A and bf16 of B
  * coming; two warps bring A's scales and look for what the quick way to bf16 can't do (Inf and NaN codes,
- * large scales), which spares those who multiply a tenth of their instructions. */
+ * large scales), which spares those who multiply the looking. */
 #include "gemm.cuh"
 #include "gemm_launch.h"
 #include "gemm_store.cuh"
