@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "digest.h"
+
 static double now(void)
 {
     struct timespec t;
@@ -193,6 +195,7 @@ void judge_stored(result *r, subject_result *to, subject *s, int op, const mx_ca
         }
         apply_checks(r, to, &t, done, o, row);
         if (row->verdict == JUDGED_PASSED && !done) row->verdict = JUDGED_NOT_RUN;
+        if (o->record && row->verdict == JUDGED_PASSED) digest_record(&t, o->record);
         trial_free(&t);
     }
     job_free(&j);

@@ -15,6 +15,7 @@ typedef struct judge_options {
     size_t band_bytes; /* of an input that is made: how much at a time; 0: 32 MiB */
     void (*progress)(void *context, size_t done, size_t all); /* NULL: none */
     void *context;
+    FILE *record; /* gets a line for every output of a case that passed (digest.h); NULL: none */
 } judge_options;
 
 /* Is the case asked for? `only` names its id, operation, recipe, or one of its flags. */

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "command.h"
+#include "file.h"
 #include "judge.h"
 #include "progress.h"
 
@@ -23,7 +25,8 @@ typedef struct wish {
 } wish;
 
 typedef struct arguments {
-    const char *vectors, *only, *json, *junit;
+    const char *vectors, *only, *json, *junit, *record;
+    FILE *recording; /* the digests, while they are made */
     bool github;
     int repeat, shard, shards;
     size_t max_findings;
@@ -57,22 +60,6 @@ static int find_named(const char *name)
     return i;
 }
 
-/* A plug-in lies beside the binary or in ../lib/mxcheck of it. */
-static bool find_plugin(const char *library, char *path, size_t size)
-{
-    static const char *const places[] = {"", "../lib/mxcheck/"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n < 0) return false;
-    self[n] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash) slash[1] = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (snprintf(path, size, "%s%s%s", self, places[i], library) < (int)size && !access(path, R_OK))
-            return true;
-    return false;
-}
-
 static void open_named(subject *s, const char *name, const mx_case *const *cases, size_t n,
                        const subject_limits *l)
 {
@@ -82,7 +69,7 @@ static void open_named(subject *s, const char *name, const mx_case *const *cases
         subject_open_seen(s, name, cases, n);
     } else if (!named[i].library) {
         subject_open_emulator(s, cases, n);
-    } else if (find_plugin(named[i].library, path, sizeof path)) {
+    } else if (beside_binary(named[i].library, path, sizeof path)) {
         subject_open_library(s, path, l);
     } else {
         *s = (subject){.status = MX_CANNOT_RUN};
@@ -93,7 +80,7 @@ static void open_named(subject *s, const char *name, const mx_case *const *cases
 
 /* ---- command line -------------------------------------------------------------------------------------- */
 
-enum { EXEC = 256, SUBJECT, ONLY, JSON, JUNIT, GITHUB, REPEAT, TIMEOUT, FINDINGS, SHARD, REQUIRE };
+enum { EXEC = 256, SUBJECT, ONLY, JSON, JUNIT, GITHUB, RECORD, REPEAT, TIMEOUT, FINDINGS, SHARD, REQUIRE };
 
 static const struct argp_option options[] = {
     {"vectors", 'v', "DIR", 0, "golden cases: a directory with manifest.json, or one .safetensors file", 0},
@@ -112,6 +99,8 @@ static const struct argp_option options[] = {
     {"max-findings", FINDINGS, "N", 0, "findings shown per kernel (10)", 2},
     {"json", JSON, "FILE", 0, "also write the result as JSON", 2},
     {"junit", JUNIT, "FILE", 0, "also write it as JUnit XML", 2},
+    {"record", RECORD, "FILE", 0,
+     "write a digest of every right answer, to judge them again without the device", 2},
     {"github", GITHUB, NULL, 0, "also print GitHub workflow commands", 2},
     {0},
 };
@@ -160,6 +149,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case JSON: a->json = arg; break;
     case JUNIT: a->junit = arg; break;
     case GITHUB: a->github = true; break;
+    case RECORD: a->record = arg; break;
     case REPEAT: a->repeat = (int)number(state, arg, 1, TRIAL_RUNS); break;
     case TIMEOUT: a->timeout = parse_seconds(state, arg); break;
     case FINDINGS: a->max_findings = (size_t)number(state, arg, 0, 1000000); break;
@@ -192,6 +182,16 @@ static void name_wish(const wish *w, char *text, size_t size)
     snprintf(text, size, "%s %s%s%s", flag[w->source], quote ? "'" : "", w->what, quote ? "'" : "");
 }
 
+/* Where and when the answers that follow were made. */
+static void record_head(FILE *out, const subject *s)
+{
+    char date[32];
+    time_t t = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&t));
+    fprintf(out, "# %s %s; %s; %s; mxcheck %s\n", s->name, s->version, *s->device ? s->device : "host", date,
+            MX_VERSION);
+}
+
 static bool run_wish(const arguments *a, const wish *w, const mx_case *const *cases, size_t n, result *r)
 {
     subject s;
@@ -209,8 +209,10 @@ static bool run_wish(const arguments *a, const wish *w, const mx_case *const *ca
                        .vectors = a->vectors,
                        .argument = argument,
                        .progress = show_progress,
-                       .context = &p};
+                       .context = &p,
+                       .record = a->recording};
     bool room = result_add_subject(r, s.name);
+    if (a->recording) record_head(a->recording, &s);
     if (room) judge_subject(r, &s, cases, n, &o);
     progress_end(&p);
     subject_close(&s);
@@ -293,6 +295,9 @@ static int check_all(arguments *a, const mx_case_set *set)
     snprintf(r.vectors, sizeof r.vectors, "%s", a->vectors);
     double start = now();
     bool room = true;
+    char *digests = NULL;
+    size_t size = 0;
+    a->recording = a->record ? open_memstream(&digests, &size) : NULL;
     for (int i = 0; i < a->n_wishes && room; i++)
         room = run_wish(a, &a->wishes[i], cases, n, &r);
     for (int i = 0; i < N_NAMED && room && !a->n_wishes; i++)
@@ -300,6 +305,14 @@ static int check_all(arguments *a, const mx_case_set *set)
     r.seconds = now() - start;
     int status = write_reports(a, &r, exit_status(a, &r));
     status = check_required(a, &r, cases, n, status);
+    if (a->recording && fclose(a->recording) == 0) {
+        mx_error e = {0};
+        if (mx_file_write(a->record, digests, size, &e)) {
+            fprintf(stderr, "mxcheck kernel: %s: %s\n", e.place, e.message);
+            status = EXIT_USAGE;
+        }
+    }
+    free(digests);
     result_free(&r);
     free(cases);
     return status;
