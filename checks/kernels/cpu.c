@@ -8,6 +8,7 @@
 
 #include "mx.h"
 #include "mx_kernel.h"
+#include "swiglu.h"
 
 enum { MAX_OPS = 64, NAME = 96 };
 
@@ -143,6 +144,59 @@ static int run_both(const mx_kernel_call *c)
     return answer(c, status, &e);
 }
 
+/* ---- fused activations: computed, rounded to the type of the inputs, then quantised -------------------- */
+
+static float value_at(const mx_kernel_tensor *t, const mx_format *f, int64_t i)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, (const char *)t->data + i * f->bits / 8, (size_t)f->bits / 8);
+    return (float)mx_decode(f, bits);
+}
+
+static float rounded(const mx_format *f, float y)
+{
+    static const mx_cast cast = {MX_RNE, MX_OVERFLOW, MX_NAN_CANONICAL, {-1, -1}, false, 0};
+    return (float)mx_decode(f, mx_encode(f, (double)y, &cast, 0));
+}
+
+/* The activation of gate and up, or with dy its gradient [dgate | dup]: the width of a row is returned. */
+static int64_t activation(const mx_kernel_call *c, float *y)
+{
+    const mx_kernel_tensor *gate = input(c, "gate"), *up = input(c, "up"), *dy = input(c, "dy");
+    const mx_format *f = mx_format_find(gate->dtype);
+    int64_t rows = gate->shape[0], cols = gate->shape[1], width = dy ? 2 * cols : cols;
+    for (int64_t i = 0; y && i < rows * cols; i++) {
+        int64_t r = i / cols, k = i % cols;
+        float g = value_at(gate, f, r * gate->pitch + k), u = value_at(up, f, r * up->pitch + k), dgate, dup;
+        if (!dy) {
+            y[i] = rounded(f, mx_swiglu(g, u));
+            continue;
+        }
+        mx_swiglu_grad(g, u, value_at(dy, f, r * dy->pitch + k), &dgate, &dup);
+        y[r * width + k] = rounded(f, dgate);
+        y[r * width + cols + k] = rounded(f, dup);
+    }
+    return width;
+}
+
+static int run_swiglu(const mx_kernel_call *c)
+{
+    mx_error e = {MX_OK, "", ""};
+    const mx_recipe *r = mx_recipe_find(c->recipe), *t = r ? mx_recipe_columnwise(r) : NULL;
+    bool both = output(c, "qt") != NULL;
+    if (!r || (both && !t))
+        return answer(c, mx_fail(&e, MX_UNSUPPORTED, "", "no recipe '%s'", c->recipe), &e);
+    int64_t rows = input(c, "gate")->shape[0], width = activation(c, NULL);
+    float *y = malloc((size_t)(rows * width) * sizeof *y + 1);
+    if (!y) return answer(c, mx_fail(&e, MX_NO_MEMORY, "", "out of memory"), &e);
+    activation(c, y);
+    mx_matrix x = {mx_format_find("f32"), y, rows, width, width};
+    mx_status status = quantize_into(c, r, &x, "q", "scale", &e);
+    if (status == MX_OK && both) status = quantize_into(c, t, &x, "qt", "scalet", &e);
+    free(y);
+    return answer(c, status, &e);
+}
+
 static int run_dequantize(const mx_kernel_call *c)
 {
     mx_error e = {MX_OK, "", ""};
@@ -225,6 +279,9 @@ const mx_kernel_library *mx_kernel_describe(void)
     tiled->data_layout_t = "transposed";
     tiled->scale_layout = tiled->scale_layout_t = "tile-128x4";
     tiled->recipe = "mxfp8";
+    add("swiglu-quantize", "", run_swiglu);
+    add("swiglu-quantize-both", "", run_swiglu);
+    add("swiglu-grad-quantize", "", run_swiglu);
     add_dequantize("f32");
     add_dequantize("bf16");
     add_dequantize("f16");

@@ -16,7 +16,7 @@ endif
 
 $(BUILD)/obj/checks/kernels/%.o: checks/kernels/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -fPIC -fvisibility=hidden -Ilib -MMD -MP -c $< -o $@
+	$(CC) $(CFLAGS) -fPIC -fvisibility=hidden -Ilib -Iemu -MMD -MP -c $< -o $@
 
 $(CPU_KERNEL): $(BUILD)/obj/checks/kernels/cpu.o $(LIBMX)
 	$(CC) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -static-libgcc -o $@ $^ $(LIB_LIBS) -lgomp
