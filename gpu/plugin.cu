@@ -6,7 +6,7 @@
 namespace
 {
 
-constexpr uint32_t MAX_OPS = 256;
+constexpr uint32_t MAX_OPS = 512;
 
 #define ADDRESS(name) &mx_gpu_##name,
 const mx_gpu_table *const tables[] = {MX_GPU_TABLES(ADDRESS) nullptr};

@@ -5,6 +5,7 @@
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { BENCH_MAX_ROWS = 256 };
@@ -23,12 +24,15 @@ typedef struct bench_row {
 typedef struct bench_report {
     size_t count;
     bench_row rows[BENCH_MAX_ROWS];
+    char device_before[160], device_after[160]; /* driver and clocks of a device; empty: none was used */
 } bench_report;
 
 typedef struct bench_options {
     int repeats;         /* interleaved measurements of each row; the median counts */
     double mebibytes;    /* size of an input; 0: larger than the last-level cache */
     const char *against; /* command that times another library's cast: see bench_cpu.c; NULL: none */
+    const char *kernel;  /* library of GPU kernels; NULL: the one beside the command */
+    const char *only;    /* GPU: time the operations whose name holds this; NULL: the usual ones */
 } bench_options;
 
 /* Append a row (zeroed but for `section`) to fill in. */
@@ -42,6 +46,10 @@ typedef struct bench_section {
     void (*run)(const bench_options *o, bench_report *report);
 } bench_section;
 
-extern const bench_section bench_cpu;
+extern const bench_section bench_cpu, bench_gpu;
+
+/* Print each row's rate against that of the same row in an earlier --json file; false, with a message on
+ * stderr, where the file cannot be read. */
+bool bench_compare(const bench_report *report, const char *path);
 
 #endif

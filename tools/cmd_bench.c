@@ -13,7 +13,7 @@
 #include "fast.h"
 
 /* A new section is a new row. */
-static const bench_section *const sections[] = {&bench_cpu};
+static const bench_section *const sections[] = {&bench_cpu, &bench_gpu};
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
 bench_row *bench_add(bench_report *report, const char *section)
@@ -81,6 +81,10 @@ static int write_json(const bench_report *report, const char *path)
         json_array_append_new(rows, row_json(&report->rows[i]));
     json_t *root =
         json_pack("{s:s, s:s, s:o}", "mxcheck", MX_VERSION, "cpu_isa", mx_fast_isa(), "rows", rows);
+    if (*report->device_before)
+        json_object_set_new(
+            root, "device_state",
+            json_pack("{s:s, s:s}", "before", report->device_before, "after", report->device_after));
     int failed = json_dump_file(root, path, JSON_INDENT(2));
     json_decref(root);
     if (failed) fprintf(stderr, "mxcheck bench: %s: cannot write\n", path);
@@ -89,7 +93,7 @@ static int write_json(const bench_report *report, const char *path)
 
 typedef struct arguments {
     bench_options options;
-    const char *json;
+    const char *json, *earlier;
     unsigned chosen; /* bit i: section i; none: all */
 } arguments;
 
@@ -97,6 +101,10 @@ enum { SECTION_KEY = 0x1000 };
 
 static const struct argp_option options[] = {
     {"cpu", SECTION_KEY, 0, 0, "the CPU section", 1},
+    {"gpu", SECTION_KEY + 1, 0, 0, "the GPU section", 1},
+    {"kernel", 'k', "LIB", 0, "GPU: a library with kernels and a timer (default: the bundled one)", 2},
+    {"only", 'o', "TEXT", 0, "GPU: the operations whose name holds TEXT, instead of the usual ones", 2},
+    {"earlier", 'e', "FILE", 0, "compare with the rows that --json wrote earlier", 2},
     {"json", 'j', "FILE", 0, "also write the rows to FILE", 2},
     {"repeats", 'r', "N", 0, "measurements of each row, interleaved with its limit's (default 7)", 2},
     {"size", 's', "MIB", 0, "size of an input in MiB (default: 1.25 last-level caches, at least 64 MiB)", 2},
@@ -114,6 +122,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'j': a->json = arg; return 0;
     case 'a': a->options.against = arg; return 0;
+    case 'k': a->options.kernel = arg; return 0;
+    case 'o': a->options.only = arg; return 0;
+    case 'e': a->earlier = arg; return 0;
     case 'r':
         a->options.repeats = atoi(arg);
         if (a->options.repeats < 1 || a->options.repeats > 999) argp_error(state, "--repeats: 1 to 999");
@@ -132,10 +143,10 @@ static int run(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = parse,
-        .doc =
-            "Measure speed against the machine's own limits, in one run.\v"
-            "Every rate stands beside its limit's, measured in turns with it; medians. Sections: --cpu; all "
-            "without an option.\n\nExample: mxcheck bench --cpu --json bench.json"};
+        .doc = "Measure speed against the machine's own limits, in one run.\v"
+               "Every rate stands beside its limit's, measured in turns with it; medians. Sections: --cpu, "
+               "--gpu; "
+               "all without an option.\n\nExample: mxcheck bench --cpu --json bench.json"};
     static bench_report report;
     arguments a = {.options = {.repeats = 7}};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
@@ -145,6 +156,8 @@ static int run(int argc, char **argv)
             sections[i]->run(&a.options, &report);
         }
     print_table(&report);
+    if (*report.device_before) printf("device: %s; after: %s\n", report.device_before, report.device_after);
+    if (a.earlier && !bench_compare(&report, a.earlier)) return EXIT_USAGE;
     return a.json && write_json(&report, a.json) ? EXIT_USAGE : EXIT_PASSED;
 }
 
