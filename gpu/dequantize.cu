@@ -9,8 +9,8 @@ using namespace mx;
 namespace
 {
 
-constexpr int PER_BLOCK = 256; /* threads */
-constexpr int RUN = 16;        /* codes a thread: one 16-byte load, and half a block */
+constexpr int WARPS = 8, LANE_ROWS_ = 4; /* of a thread block; rows of a lane, eight codes from each */
+constexpr int WIDTH = 32 * CHUNK, HEIGHT = WARPS * LANE_ROWS_;
 
 struct Job {
     const uint8_t *q, *scale;
@@ -28,69 +28,85 @@ template <class Out> __device__ __forceinline__ float2 decode_pair(uint32_t code
     return __half22float2(__half2(h));
 }
 
-/* 2^(scale - 127), in two factors so that none leaves fp32: FF gives NaN. */
+/* 2^(scale - 127); FF gives NaN. */
 __device__ __forceinline__ float scale_value(uint32_t s)
 {
     return s == 255 ? __uint_as_float(0x7FFFFFFFu) : s == 0 ? 0x1p-127f : __uint_as_float(s << 23);
 }
 
-template <class Out, class To>
-__global__ void __launch_bounds__(PER_BLOCK) dequantize_runs(const Job j, To *y)
+__device__ __forceinline__ int64_t scale_at(const Job &j, int64_t r, int64_t block)
 {
-    const int64_t per_row = (j.cols + RUN - 1) / RUN;
-    const int64_t run = blockIdx.x * (int64_t)PER_BLOCK + threadIdx.x, r = run / per_row,
-                  c = run % per_row * RUN;
-    if (r >= j.rows) return;
-    const int64_t block = c / 32, blocks = (j.cols + 31) / 32;
-    int64_t at = r * j.scale_pitch + block;
-    if (j.scale_pitch == 0)
-        at = (r / 128 * ((blocks + 3) / 4) + block / 4) * 512 + r % 32 * 16 + r % 128 / 32 * 4 + block % 4;
-    const float scale = scale_value(j.scale[at]);
-    const uint8_t *q = j.q + r * j.q_pitch + c;
-    To *to = y + r * j.y_pitch + c;
-    const int n = (int)min((int64_t)RUN, j.cols - c);
-    const bool vector = j.aligned && n == RUN;
+    return j.scale_pitch ? r * j.scale_pitch + block : tiled_at(r, block, (j.cols + 31) / 32);
+}
 
-    uint32_t code[RUN / 4] = {};
+/* Eight codes, low byte first; the first n of them where they cannot be had at once. */
+__device__ __forceinline__ uint2 load_codes(const uint8_t *q, int n, bool vector)
+{
+    if (vector) return *(const uint2 *)q;
+    uint32_t w[2] = {};
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        if (i < n) w[i / 4] |= (uint32_t)q[i] << i % 4 * 8;
+    return make_uint2(w[0], w[1]);
+}
+
+template <class To>
+__device__ __forceinline__ void store_values(To *to, const Chunk<To> &v, int n, bool vector)
+{
     if (vector) {
-        uint4 v = load_16(q);
-        code[0] = v.x, code[1] = v.y, code[2] = v.z, code[3] = v.w;
+#pragma unroll
+        for (int w = 0; w < (int)(sizeof v.w / 16); w++)
+            __stcs((uint4 *)to + w, make_uint4(v.w[4 * w], v.w[4 * w + 1], v.w[4 * w + 2], v.w[4 * w + 3]));
     } else {
+        const To *from = (const To *)v.w;
 #pragma unroll
-        for (int i = 0; i < RUN; i++)
-            if (i < n) code[i / 4] |= (uint32_t)q[i] << i % 4 * 8;
+        for (int k = 0; k < CHUNK; k++)
+            if (k < n) to[k] = from[k];
     }
+}
+
+template <class Out, class To>
+__global__ void __launch_bounds__(WARPS * 32) dequantize_rows(const Job j, To *y, int64_t row0)
+{
+    const int64_t row = row0 + (blockIdx.y * WARPS + threadIdx.x / 32) * (int64_t)LANE_ROWS_;
+    const int64_t col = blockIdx.x * (int64_t)WIDTH + threadIdx.x % 32 * CHUNK;
+    const int n = (int)min((int64_t)CHUNK, j.cols - col);
+    const bool vector = j.aligned && n == CHUNK;
+    if (n <= 0) return;
+    uint2 codes[LANE_ROWS_];
+    uint32_t scales[LANE_ROWS_];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
+    for (int i = 0; i < LANE_ROWS_; i++)
+        if (row + i < j.rows) {
+            codes[i] = load_codes(j.q + (row + i) * j.q_pitch + col, n, vector);
+            scales[i] = j.scale[scale_at(j, row + i, col / 32)];
+        }
+#pragma unroll
+    for (int i = 0; i < LANE_ROWS_; i++) {
+        if (row + i >= j.rows) break;
+        const float scale = scale_value(scales[i]);
         Chunk<To> out;
 #pragma unroll
         for (int k = 0; k < CHUNK; k += 2) {
-            int i = half * CHUNK + k;
-            float2 v = decode_pair<Out>(code[i / 4] >> i % 4 * 8);
+            float2 v = decode_pair<Out>((k < 4 ? codes[i].x : codes[i].y) >> k % 4 * 8);
             put_pair(out, k, __fmul_rn(v.x, scale), __fmul_rn(v.y, scale));
         }
-        if (vector) {
-#pragma unroll
-            for (int w = 0; w < (int)(sizeof out.w / 16); w++)
-                ((uint4 *)(to + half * CHUNK))[w] =
-                    make_uint4(out.w[4 * w], out.w[4 * w + 1], out.w[4 * w + 2], out.w[4 * w + 3]);
-        } else {
-            const To *from = (const To *)out.w;
-#pragma unroll
-            for (int k = 0; k < CHUNK; k++)
-                if (half * CHUNK + k < n) to[half * CHUNK + k] = from[k];
-        }
+        store_values(y + (row + i) * j.y_pitch + col, out, n, vector);
     }
 }
 
 template <class Out, class To> int run_of(const mx_kernel_call *c, const Job &j, mx_kernel_tensor *y)
 {
-    int64_t blocks = (j.rows * ((j.cols + RUN - 1) / RUN) + PER_BLOCK - 1) / PER_BLOCK;
-    if (blocks == 0) return MX_KERNEL_DONE;
-    if (blocks > INT32_MAX) return mx_gpu_say(c, MX_KERNEL_REFUSED, "more than 2^43 elements");
+    if (j.rows == 0 || j.cols == 0) return MX_KERNEL_DONE;
+    const int64_t wide = (j.cols + WIDTH - 1) / WIDTH, high = (j.rows + HEIGHT - 1) / HEIGHT, MOST = 65535;
+    if (wide > INT32_MAX) return mx_gpu_say(c, MX_KERNEL_REFUSED, "rows of more than 2^39 elements");
     Job job = j;
     job.aligned = j.aligned && multiple(y->data, 16) && j.y_pitch * (int64_t)sizeof(To) % 16 == 0;
-    dequantize_runs<Out, To><<<(unsigned)blocks, PER_BLOCK, 0, mx_gpu_stream(c)>>>(job, (To *)y->data);
+    for (int64_t first = 0; first < high; first += MOST) {
+        const dim3 grid((unsigned)wide, (unsigned)(high - first < MOST ? high - first : MOST));
+        dequantize_rows<Out, To>
+            <<<grid, WARPS * 32, 0, mx_gpu_stream(c)>>>(job, (To *)y->data, first * HEIGHT);
+    }
     return mx_gpu_launched(c);
 }
 
@@ -106,7 +122,7 @@ template <class Out> int dequantize(const mx_kernel_call *c)
     j.q_pitch = q->pitch ? q->pitch : j.cols;
     j.y_pitch = y->pitch ? y->pitch : j.cols;
     j.scale_pitch = tiled ? 0 : scale->pitch ? scale->pitch : blocks;
-    j.aligned = multiple(q->data, 16) && j.q_pitch % 16 == 0;
+    j.aligned = multiple(q->data, CHUNK) && j.q_pitch % CHUNK == 0;
     int64_t scales = tiled ? (j.rows + 127) / 128 * ((blocks + 3) / 4) * 512 : j.rows * blocks;
     if ((int64_t)scale->bytes < scales || (int64_t)q->bytes < j.rows * j.cols)
         return mx_gpu_say(c, MX_KERNEL_REFUSED, "q or scale is smaller than y asks for");

@@ -65,7 +65,8 @@ static __device__ __forceinline__ void store_scales(const Copy &o, int64_t row, 
 }
 
 /* Rows in flight: of a source that computes, two; else all. */
-template <class Source> constexpr int FLAT_FLIGHT = Source::ROWS_IN_FLIGHT >= 8 ? 4 : 2;
+template <class Source>
+constexpr int FLAT_FLIGHT = Source::ROWS_IN_FLIGHT >= LANE_ROWS<typename Source::In> ? 4 : 2;
 
 template <class Source, class Out, class Rule>
 __global__ void __launch_bounds__(FLAT_WARPS * 32)

@@ -38,3 +38,10 @@ gpu-report: $(GPU_OBJ)
 	@NVCC=$(NVCC) sh gpu/report.sh $(filter-out %/plugin.o,$(GPU_OBJ))
 
 -include $(GPU_OBJ:.o=.d)
+
+# Registers, spills and the instructions that matter, kernel by kernel. cuobjdump comes with the CUDA toolkit.
+CUOBJDUMP ?= $(firstword $(shell command -v cuobjdump 2>/dev/null) $(wildcard $(dir $(NVCC))cuobjdump))
+.PHONY: gpu-report
+gpu-report: $(GPU_LIB)
+	@test -n "$(CUOBJDUMP)" || { echo "gpu-report: no cuobjdump found; set CUOBJDUMP=PATH" >&2; exit 1; }
+	@{ $(CUOBJDUMP) -res-usage $(GPU_LIB) 2>&1; $(CUOBJDUMP) -sass $(GPU_LIB); } | c++filt | awk -f gpu/report.awk

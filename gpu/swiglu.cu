@@ -2,6 +2,7 @@
  *
  * swiglu.cu - SwiGLU fused with MXFP8 quantisation: the activation, or both gradients, never reach memory in
  * the high precision. silu.cuh defines the arithmetic. */
+#define MX_GPU_LANE_ROWS 8
 #include "launch.cuh"
 #include "silu.cuh"
 
@@ -96,7 +97,7 @@ template <class T> struct GradShared {
 
 /* One tile of dgate and the tile of dup beside it from one read of gate, up and dy. */
 template <class T, class Out>
-__global__ void __launch_bounds__(THREADS<T>, INF_BITS<T> == INF_BITS<__nv_bfloat16> ? 3 : PACKED<T> ? 2 : 1)
+__global__ void __launch_bounds__(THREADS<T>, PACKED<T> ? 2 : 1)
     swiglu_grad_tiles(const SwigluGradSource<T> source, const E8M0Rule rule, const Shape s, const Copy rows,
                       const Copy columns)
 {

@@ -30,9 +30,13 @@ namespace mx
 
 constexpr int TILE = 128;
 
-/* How a tile is divided among threads, by input type. */
-template <class In> constexpr int LANE_ROWS = PACKED<In> ? 16 : 8;
-template <class In> constexpr int LANES_ACROSS = PACKED<In> ? 16 : 8; /* of a warp */
+/* How a tile is divided among threads: rows of a lane, and lanes of a warp side by side. A file whose sources
+ * compute, and need registers for that, defines MX_GPU_LANE_ROWS to be 8 before it includes this. */
+#ifndef MX_GPU_LANE_ROWS
+#define MX_GPU_LANE_ROWS 16
+#endif
+template <class In> constexpr int LANE_ROWS = PACKED<In> ? MX_GPU_LANE_ROWS : 8;
+template <class In> constexpr int LANES_ACROSS = LANE_ROWS<In>;
 template <class In> constexpr int WARPS_ACROSS = TILE / (LANES_ACROSS<In> * CHUNK);
 template <class In> constexpr int THREADS = 4 * WARPS_ACROSS<In> * 32;
 
@@ -419,10 +423,10 @@ template <class Source, int SECOND, bool FAST> constexpr int min_blocks()
 {
     using In = typename Source::In;
     if (!FAST) return 1;
-    if (!PACKED<In>) return 2;
     const bool bf16 = INF_BITS<In> == INF_BITS<__nv_bfloat16>,
                computes = Source::ROWS_IN_FLIGHT < LANE_ROWS<In>;
-    return 4 - !bf16 - computes;
+    if (!PACKED<In>) return computes ? 1 : 2;
+    return computes ? 2 : 4 - !bf16;
 }
 
 /* Blocks of one direction into `first`; of a second one, if SECOND is not 0, into `second`. */

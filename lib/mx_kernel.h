@@ -45,7 +45,7 @@ extern "C" {
  * empty group gives zeros
  *
  * qt, scalet: the columnwise copy. With data_layout_t "transposed" qt is [cols, rows]; its scale grid is
- * [cols, ceil(rows / block)]. */
+ * [cols, ceil(rows / block)]. Likewise q and scale of a columnwise recipe with data_layout "transposed". */
 
 typedef struct mx_kernel_tensor {
     const char *name;

@@ -72,6 +72,8 @@ typedef struct session {
     const bench_options *options;
     bench_report *report;
     char name[160];
+    size_t copy_bytes; /* size that `copy` is the rate of */
+    double copy;
 } session;
 
 static bench_row *new_row(session *s, const char *what, const bench_size *size)
@@ -110,8 +112,7 @@ static double time_of(session *s, const char *name, const bench_size *size, doub
     return median;
 }
 
-/* TB/s of the device's copy at this size, both directions counted; 0: none. */
-static double copy_rate(session *s, size_t bytes)
+static double copy_once(session *s, size_t bytes)
 {
     void *from = NULL, *to = NULL;
     double rate = 0, *seconds = calloc((size_t)s->options->repeats, sizeof *seconds);
@@ -124,6 +125,21 @@ static double copy_rate(session *s, size_t bytes)
     if (to) l->release(to);
     free(seconds);
     return rate;
+}
+
+/* TB/s of the device's copy at this size, both directions counted; 0: none. It depends on where its buffers
+ * happen to lie (on an H200 3.7 to 4.3 TB/s), so the best of several allocations is the limit. */
+static double copy_rate(session *s, size_t bytes)
+{
+    enum { TRIES = 5 };
+    if (s->copy_bytes != bytes) {
+        s->copy_bytes = bytes, s->copy = 0;
+        for (int i = 0; i < TRIES; i++) {
+            double rate = copy_once(s, bytes);
+            if (rate > s->copy) s->copy = rate;
+        }
+    }
+    return s->copy;
 }
 
 static void move(session *s, const char *name, const bench_size *size, double aim)

@@ -93,7 +93,7 @@ static bool describe(mx_kernel_tensor *t, const mx_kernel_op *op, const role *r,
         t->bytes = (size_t)(rows * cols) * (f->bits == 32 ? 4 : 1);
         return true;
     }
-    const mx_layout *l = mx_layout_find_for(layout, scales, codes ? 8 : f->bits);
+    const mx_layout *l = mx_layout_find_for(layout, scales, f->bits == 32 ? 32 : 8);
     t->bytes = l ? (size_t)mx_layout_bytes(l, &grid) : 0;
     return l != NULL;
 }
