@@ -4,8 +4,9 @@
  *
  * A product that a kernel computed is explained by every row of the model table under every schedule of the
  * search space: chain; promotion every 1, 2, 4, 8 or 16 instructions by FADD or FFMA; split-K by 2 to 16
- * slices in tiles of 32, 64, 128 or 256, added up, down or as a tree; scales applied wherever the recipe
- * allows. A hypothesis stands only if it gives every bit of every output. */
+ * slices in tiles of 32, 64, 128 or 256, added up, down or as a tree; sliced K and short first tiles;
+ * operands converted to bf16, f16 or tf32 first; scales applied wherever the recipe allows. A hypothesis
+ * stands only if it gives every bit of every output. */
 #ifndef MX_IDENTIFY_H
 #define MX_IDENTIFY_H
 
