@@ -10,6 +10,7 @@
 #include "trial.h"
 #include "diff.h"
 #include "explain.h"
+#include "operations.h"
 
 static void describe(char *text, size_t size, const mx_dtype *d, uint64_t bits)
 {
@@ -135,7 +136,11 @@ static judgement judge_codes(const trial *t, finding *f) { return judge_part(t, 
 static judgement judge_scales(const trial *t, finding *f) { return judge_part(t, PART_SCALES, f); }
 static judgement judge_codes_t(const trial *t, finding *f) { return judge_part(t, PART_CODES_T, f); }
 static judgement judge_scales_t(const trial *t, finding *f) { return judge_part(t, PART_SCALES_T, f); }
-static judgement judge_values(const trial *t, finding *f) { return judge_part(t, PART_SOURCE, f); }
+static judgement judge_values(const trial *t, finding *f)
+{
+    const operation *op = operation_find(t->job->c->operation);
+    return op && op->product ? JUDGED_NOTHING : judge_part(t, PART_SOURCE, f);
+}
 static judgement judge_global(const trial *t, finding *f) { return judge_part(t, PART_PLAIN, f); }
 
 const check check_codes = {"codes",    "every element code has the recipe's bits", true, true, false,

@@ -5,11 +5,12 @@
 
 extern const check check_runs, check_processes, check_guards, check_inputs, check_written, check_repeatable,
     check_pads, check_padding, check_global, check_scales, check_codes, check_scales_t, check_codes_t,
-    check_values;
+    check_values, check_product, check_claim;
 
 const check *const checks[] = {
     &check_runs,       &check_processes, &check_guards,  &check_inputs, &check_written,
     &check_repeatable, &check_pads,      &check_padding, &check_global, &check_scales,
     &check_codes,      &check_scales_t,  &check_codes_t, &check_values,
+    &check_product,    &check_claim,
 };
 const size_t check_count_all = sizeof checks / sizeof *checks;

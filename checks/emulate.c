@@ -8,6 +8,7 @@
 
 #include "dtype.h"
 #include "swiglu.h"
+#include "product.h"
 
 typedef struct answer {
     const mx_case *c;
@@ -207,6 +208,22 @@ static mx_status answer_place(answer *a)
     return packed ? mx_layout_pack(l, &g, grid->data, packed->data, a->error) : MX_NO_MEMORY;
 }
 
+/* A case without a model is answered with the exact results, rounded once. */
+static mx_status answer_product(answer *a)
+{
+    product q;
+    mx_status s = product_make(&q, a->c, a->c->output, a->error);
+    if (!s && *a->c->model) s = product_claim(&q, a->c->model, a->c->schedule, a->error);
+    if (!s) {
+        bool each = q.grouped && q.form == MX_GROUPED_K; /* a matrix for each expert */
+        int64_t shape[3] = {q.experts, q.p.a.rows, q.cols};
+        s = mx_tensor_make(&a->out[a->n], "d", q.p.d_format->name, each ? 3 : 2, shape + !each, a->error);
+        if (!s) s = product_run(&q, a->out[a->n++].data, a->error);
+    }
+    product_free(&q);
+    return s;
+}
+
 static const struct {
     bool needs_recipe;
     const char *operation;
@@ -220,6 +237,10 @@ static const struct {
     {true, "swiglu-quantize-both", answer_swiglu_both},
     {true, "swiglu-grad-quantize", answer_swiglu_grad},
     {false, "place", answer_place},
+    {true, "gemm", answer_product},
+    {true, "grouped-forward", answer_product},
+    {true, "grouped-dgrad", answer_product},
+    {true, "grouped-wgrad", answer_product},
 };
 
 mx_status emulate_case(const mx_case *c, mx_tensor out[MX_MAX_TENSORS], int *n_out, mx_error *e)

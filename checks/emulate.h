@@ -8,7 +8,8 @@
 
 /* Answer case c. out[0..*n_out) are allocated here, named by role as in mx_kernel.h, and freed by the caller
  * with mx_tensor_free(). Codes and scales are canonical: dense, unpacked, no layout applied; qt and scalet
- * are on the grid of x, not transposed. A case with no such operation or recipe is MX_UNSUPPORTED. */
+ * are on the grid of x, not transposed. Products follow the case's model and schedule, or are exact without
+ * one; d is f32 where the case leaves it open. A case with no such operation or recipe is MX_UNSUPPORTED. */
 mx_status emulate_case(const mx_case *c, mx_tensor out[MX_MAX_TENSORS], int *n_out, mx_error *e);
 
 /* x of a case as a matrix; its pitch is the tensor's last axis, of which the first `cols` are data. */

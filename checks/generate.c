@@ -14,7 +14,7 @@ const gen_file gen_files[] = {
     {"special.safetensors", gen_special}, {"shapes.safetensors", gen_shapes},
     {"data.safetensors", gen_data},       {"decode.safetensors", gen_decode},
     {"layouts.safetensors", gen_layouts}, {"bugs.safetensors", gen_bugs},
-    {"fused.safetensors", gen_fused},
+    {"fused.safetensors", gen_fused},     {"products.safetensors", gen_products},
 };
 const size_t gen_file_count = sizeof gen_files / sizeof *gen_files;
 

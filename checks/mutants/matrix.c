@@ -9,6 +9,7 @@
 
 #include "judge.h"
 #include "mutants.h"
+#include "product_mutants.h"
 #include "small_cases.h"
 #include "wire.h"
 
@@ -17,6 +18,8 @@ static const struct {
 } mutants[] = {{"control", "no fault", NULL, NULL},
 #define X(name, what, check, cause) {#name, what, check, cause},
                MUTANTS(X)
+               {"control_product", "no fault", NULL, NULL},
+               PRODUCT_MUTANTS(X)
 #undef X
 };
 
