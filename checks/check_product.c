@@ -111,7 +111,7 @@ static void tell(scan *s, const void *want, const char *by, finding *f)
                  (long long)f->total, by);
     for (int i = 0; i < s->n_misses; i++)
         tell_element(s, &s->misses[i], want, f);
-    explain_product(s->t, &s->q, s->got, want, f->cause, sizeof f->cause);
+    if (s->t->explain) explain_product(s->t, &s->q, s->got, want, f->cause, sizeof f->cause);
 }
 
 /* ---- the check --------------------------------------------------------------------------------------- */
@@ -202,7 +202,13 @@ static judgement judge_claim(const trial *t, finding *f)
     return JUDGED_NOT_RUN;
 }
 
-const check check_product = {"product", "bits of the claimed model, else inside a proved bound", true, false,
-                             judge_product};
-const check check_claim = {"claim", "the claimed model and schedule can be emulated", true, false,
-                           judge_claim};
+const check check_product = {.name = "product",
+                             .what = "bits of the claimed model, else inside a proved bound",
+                             .needs_done = true,
+                             .of_bits = true,
+                             .judge = judge_product};
+const check check_claim = {.name = "claim",
+                           .what = "the claimed model and schedule can be emulated",
+                           .needs_done = true,
+                           .of_bits = true,
+                           .judge = judge_claim};

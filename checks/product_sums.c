@@ -85,13 +85,14 @@ static double run_loop(const loop *l, const double *a, const double *b, int64_t 
 /* Are all outputs those of the loop? Stops at the first that is not. */
 static bool fits(const product *q, const void *got, const loop *l, double *a, double *b)
 {
+    bool bf16 = q->p.schedule.convert == MX_CONVERT_BF16;
     for (int64_t r = 0; r < q->rows; r++) {
         mx_product one;
         int64_t local;
         if (product_of_row(q, r, &one, &local, NULL)) return false;
-        load_row(&one.a, local, q->p.schedule.dequantize, a);
+        load_row(&one.a, local, bf16, a);
         for (int64_t c = 0; c < q->cols; c++) {
-            load_row(&one.b, c, q->p.schedule.dequantize, b);
+            load_row(&one.b, c, bf16, b);
             uint32_t code = encode(q->p.d_format, run_loop(l, a, b, one.a.k), MX_RNE);
             if (!same(q->p.d_format, code, code_at(q->p.d_format, got, r * q->cols + c))) return false;
         }
