@@ -53,14 +53,6 @@ void gen_decode(gen *g);   /* every code under every scale byte */
 void gen_layouts(gen *g);  /* scale grids and nibbles in their layouts, expert groups */
 void gen_fused(gen *g);    /* SwiGLU with quantisation, forward and backward */
 void gen_bugs(gen *g);     /* public faults with their right bits */
-void gen_cast(gen *g);     /* element casts: midpoints, codes, edges, all 65536 16-bit inputs */
-void gen_scales(gen *g);   /* blocks whose amax sweeps every rule's thresholds */
-void gen_special(gen *g);  /* NaN, Inf, zeros, tiny values in each position */
-void gen_shapes(gen *g);   /* odd sizes, tails, pitch, misaligned bases, empty tensors */
-void gen_data(gen *g);     /* realistic tensors; large ones as a recipe with a digest */
-void gen_decode(gen *g);   /* every code under every scale byte */
-void gen_layouts(gen *g);  /* scale grids and nibbles in their layouts, expert groups */
-void gen_bugs(gen *g);     /* public faults with their right bits */
 void gen_products(gen *g); /* products, dense and grouped */
 
 #endif
