@@ -41,6 +41,15 @@ static mx_status bad_shape(const mx_case *c, const char *role, mx_error *e)
     return mx_fail(e, MX_BAD_INPUT, c->id, "'%s' does not fit the other tensors of the product", role);
 }
 
+/* Does the tensor hold what its shape says, `unit` bytes each? */
+static bool is_whole(const mx_tensor *t, size_t unit)
+{
+    int64_t n = (int64_t)unit;
+    for (int i = 0; i < t->rank; i++)
+        if (t->shape[i] < 0 || __builtin_mul_overflow(n, t->shape[i], &n)) return false;
+    return (size_t)n == t->bytes;
+}
+
 /* Rows that share a scale: one, or as many as a block has lanes. 0: the grid fits neither. */
 static int64_t rows_of_block(int64_t rows, int64_t grid_rows, int64_t block_k, int64_t recipe_rows)
 {
@@ -63,14 +72,13 @@ static mx_status take_operand(const mx_case *c, const char *name, int rank, mx_o
         return bad_shape(c, name, e);
     const mx_format *f = mx_format_find(t->dtype);
     if (!f || f->bits > 8) f = r->element;
-    if (t->bytes != (size_t)mx_tensor_count(t)) return bad_shape(c, name, e);
+    if (!is_whole(t, 1)) return bad_shape(c, name, e);
     int64_t rows = t->shape[rank - 2], k = t->shape[rank - 1], block_rows, block_k;
     mx_recipe_block(r, rows, k, &block_rows, &block_k);
     if (block_k < 1) block_k = 1;
     block_rows = rows_of_block(rows, s->shape[rank - 2], block_k, block_rows);
     size_t unit = r->scale->bits == 32 ? 4 : 1;
-    if (!block_rows || s->shape[rank - 1] != blocks(k, block_k) ||
-        s->bytes != (size_t)mx_tensor_count(s) * unit)
+    if (!block_rows || s->shape[rank - 1] != blocks(k, block_k) || !is_whole(s, unit))
         return bad_shape(c, scale_name, e);
     *out = mx_operand_scaled(f, t->data, rows, k, r->scale, s->data, block_rows, block_k);
     *scale_stride = s->shape[rank - 2] * s->shape[rank - 1];
@@ -80,7 +88,7 @@ static mx_status take_operand(const mx_case *c, const char *name, int rank, mx_o
 static mx_status take_offsets(product *q, const mx_case *c, int64_t total, mx_error *e)
 {
     const mx_tensor *t = mx_case_in(c, "offsets");
-    if (!t || strcmp(t->dtype, "i64") || mx_tensor_count(t) < 2)
+    if (!t || strcmp(t->dtype, "i64") || mx_tensor_count(t) < 2 || !is_whole(t, sizeof(int64_t)))
         return mx_fail(e, MX_BAD_INPUT, c->id, "a grouped product needs 'offsets', i64 [experts + 1]");
     q->offsets = (const int64_t *)(const void *)t->data;
     q->experts = mx_tensor_count(t) - 1;

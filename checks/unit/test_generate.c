@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "generate.h"
+#include "product.h"
 #include "suite.h"
 
 START_TEST(every_case_says_why_it_exists)
@@ -16,7 +17,9 @@ START_TEST(every_case_says_why_it_exists)
         ck_assert_uint_gt(g.n, 0);
         for (size_t i = 0; i < g.n; i++) {
             const mx_case *c = &g.cases[i];
-            ck_assert_msg(*c->flags && *c->reason && c->n_want > 0, "%s", c->id);
+            /* What a product gives depends on the model that a kernel claims: nothing is stored. */
+            bool answered = c->n_want > 0 || product_is(c->operation);
+            ck_assert_msg(*c->flags && *c->reason && answered, "%s", c->id);
             char flags[sizeof c->flags], *rest = flags;
             strcpy(flags, c->flags);
             for (char *flag; (flag = strsep(&rest, ","));)
