@@ -8,17 +8,19 @@
 #include "recipe.h"
 
 static const scheme_variant variants_of_schemes[] = {
-    {"right", "transposed operands quantised from the source", MX_COPY_SOURCE, MX_COPY_SOURCE, 1},
+    {"right", "transposed operands quantised from the source", MX_COPY_SOURCE, MX_COPY_SOURCE, 1, false},
     {"double-quantised", "transposed operands quantised from the dequantised rowwise copies", MX_COPY_TWICE,
-     MX_COPY_TWICE, 1},
+     MX_COPY_TWICE, 1, false},
     {"rowwise-reused", "rowwise scales reused for the transposed operands of dgrad and wgrad",
-     MX_COPY_ROWWISE, MX_COPY_ROWWISE, 1},
+     MX_COPY_ROWWISE, MX_COPY_ROWWISE, 1, false},
     {"wgrad-rowwise", "rowwise scales reused for the transposed operands of wgrad", MX_COPY_SOURCE,
-     MX_COPY_ROWWISE, 1},
+     MX_COPY_ROWWISE, 1, false},
     {"dgrad-rowwise", "rowwise scales reused for the transposed weights of dgrad", MX_COPY_ROWWISE,
-     MX_COPY_SOURCE, 1},
+     MX_COPY_SOURCE, 1, false},
     {"gradients-scaled", "every dgrad and wgrad result multiplied by 2^-3", MX_COPY_SOURCE, MX_COPY_SOURCE,
-     0.125},
+     0.125, false},
+    {"dropped-micro-batch", "the last micro-batch is left out of the accumulated gradient", MX_COPY_SOURCE,
+     MX_COPY_SOURCE, 1, true},
 };
 
 size_t scheme_variant_count(void) { return sizeof variants_of_schemes / sizeof *variants_of_schemes; }
@@ -75,8 +77,8 @@ mx_status scheme_parse(const char *name, mx_scheme *out, mx_error *e)
     const scheme_variant *v = scheme_variant_of(name);
     if (!v)
         return mx_fail(e, MX_BAD_USAGE, name,
-                       "no such variant: double-quantised, rowwise-reused, wgrad-rowwise, dgrad-rowwise or "
-                       "gradients-scaled");
+                       "no such variant: double-quantised, rowwise-reused, wgrad-rowwise, dgrad-rowwise, "
+                       "gradients-scaled or dropped-micro-batch");
     forward[strcspn(forward, "@")] = 0;
     char *gradient = strchr(forward, '+');
     if (gradient) *gradient++ = 0;

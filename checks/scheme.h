@@ -13,6 +13,7 @@ typedef struct scheme_variant {
     const char *words; /* what happened, for a finding */
     mx_copy dgrad_copy, wgrad_copy;
     double backward_factor;
+    bool drops_micro_batch; /* the last micro-batch is left out of the sum: training alone */
 } scheme_variant;
 
 size_t scheme_variant_count(void);
