@@ -34,8 +34,9 @@ template <class In> constexpr uint32_t INF_BITS = 0x7F800000u;
 template <> constexpr uint32_t INF_BITS<__nv_bfloat16> = 0x7F80u;
 template <> constexpr uint32_t INF_BITS<__half> = 0x7C00u;
 
-/* The plain load: in these kernels ld.global.nc.L1::no_allocate, which should suit data read once, measured 7
- * to 9 % slower. Volatile, so that loads stay together and ahead of what uses them. */
+/* The plain load: ld.global.nc.L1::no_allocate, which should suit data read once, was 4 to 9 % slower in
+ * these kernels (gpu-selftest build/mxcheck-gpu.so bench, H200, 2026-11-29). Volatile, so that loads stay
+ * together and ahead of what uses them. */
 __device__ __forceinline__ uint4 load_16(const void *p)
 {
     uint4 v;
@@ -201,8 +202,7 @@ struct E2M1 {
 template <class Out, int N> struct Codes {
     static constexpr int WORDS = N * Out::BITS / 32;
     uint32_t w[WORDS];
-    /* To an address that is a multiple of their size. Written once and read much later, if at all, on this
-     * device: evict first, which measured 3 to 8 % faster than the default. */
+    /* To an address that is a multiple of their size. Evict first: nothing on this device reads them soon. */
     __device__ __forceinline__ void store(uint8_t *at) const
     {
         if constexpr (WORDS == 4)

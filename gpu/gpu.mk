@@ -4,7 +4,7 @@
 # PTX as well, from which the driver of a newer device compiles at load. A file for another architecture says
 # so in a target-specific GPU_ARCH.
 GPU_ARCH ?= -gencode=arch=compute_90a,code=sm_90a
-GPU_PTX  := plugin quantize
+GPU_PTX  := plugin timer dequantize quantize_e4m3 quantize_e5m2 quantize_fp4 quantize_plain swiglu
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -fPIC,-Wall,-fvisibility=hidden,-ffp-contract=off \
              -DMX_VERSION='"$(VERSION)"'
 GPU_SRC  := $(wildcard gpu/*.cu)
@@ -15,7 +15,7 @@ ifneq ($(NVCC),)
 PLUGINS += $(GPU_LIB)
 endif
 
-$(patsubst %,$(BUILD)/obj/gpu/%.o,$(GPU_PTX)): GPU_ARCH += -gencode=arch=compute_89,code=compute_89
+$(patsubst %,$(BUILD)/obj/gpu/%.o,$(GPU_PTX)): GPU_ARCH += -gencode=arch=compute_90,code=compute_90
 
 $(BUILD)/obj/gpu/tcgen05_gemm.o: GPU_ARCH := -gencode=arch=compute_100a,code=sm_100a
 
@@ -38,10 +38,3 @@ gpu-report: $(GPU_OBJ)
 	@NVCC=$(NVCC) sh gpu/report.sh $(filter-out %/plugin.o,$(GPU_OBJ))
 
 -include $(GPU_OBJ:.o=.d)
-
-# Registers, spills and the instructions that matter, kernel by kernel. cuobjdump comes with the CUDA toolkit.
-CUOBJDUMP ?= $(firstword $(shell command -v cuobjdump 2>/dev/null) $(wildcard $(dir $(NVCC))cuobjdump))
-.PHONY: gpu-report
-gpu-report: $(GPU_LIB)
-	@test -n "$(CUOBJDUMP)" || { echo "gpu-report: no cuobjdump found; set CUOBJDUMP=PATH" >&2; exit 1; }
-	@{ $(CUOBJDUMP) -res-usage $(GPU_LIB) 2>&1; $(CUOBJDUMP) -sass $(GPU_LIB); } | c++filt | awk -f gpu/report.awk

@@ -28,11 +28,6 @@ template <class In> static Matrix<In> matrix_of(const mx_kernel_tensor *t, int64
     return {(const In *)t->data, pitch, aligned};
 }
 
-/* Bytes that a copy needs: of codes, and of scales. */
-struct Need {
-    int64_t codes, scales;
-};
-
 /* The copy that `codes` and `scales` hold of a rows x cols matrix; false, with a message, where they cannot.
  */
 template <class Out, int BLOCK>
@@ -42,8 +37,9 @@ static bool copy_of(const mx_kernel_call *c, int mode, int64_t rows, int64_t col
     if (!q || !scale) return mx_gpu_say(c, 0, "needs codes and scales to write to");
     const bool transposed = mode & COLUMNS_T, tiled = mx_gpu_same(scale_layout, "tile-128x4");
     const int64_t q_rows = transposed ? cols : rows, q_cols = transposed ? rows : cols;
-    const int64_t lines = mode & (COLUMNS | COLUMNS_T) ? cols : rows;
-    const int64_t length = lines == cols && mode & (COLUMNS | COLUMNS_T) ? rows : cols;
+    const bool down = mode & (COLUMNS | COLUMNS_T);
+    const int64_t lines = down ? cols : rows,
+                  length = down ? rows : cols; /* rows of scales, and their elements */
     o->q = (uint8_t *)q->data;
     o->q_pitch = q->pitch ? q->pitch : q_cols;
     if (Out::BITS == 4) o->q_pitch += o->q_pitch % 2;
@@ -195,8 +191,7 @@ template <class Out, Special SPECIAL, int FIRST, int SECOND> static int quantize
     return quantize_x<Out, FIRST, SECOND>(c, rule_of<Out>(SPECIAL));
 }
 
-/* Rows of an operation table: every direction of one element format and recipe. `e` is the name's element,
- * `family` begins the recipe's name. */
+/* Rows of an operation table: every direction of one element format and recipe. `e` is what names share. */
 #define MX_GPU_ROW(name, operation, recipe, layout, scales, layout_t, scales_t, run)                         \
     {                                                                                                        \
         name, operation, recipe, "bf16,f16,f32", NULL, layout, scales, layout_t, scales_t, NULL, NULL, NULL, \

@@ -417,8 +417,9 @@ __device__ __forceinline__ void flush(const Copy &o, int64_t row0, int64_t col0,
         codes->flush<THREADS<In>>(o.q + col0 * o.q_pitch + row0, o.q_pitch);
 }
 
-/* Thread blocks to keep on a multiprocessor: as many as its registers hold without spilling. Unpacking f16
- * takes more of them than bf16 does, and so does a source that computes. */
+/* Thread blocks to keep on a multiprocessor: as many as its registers hold without spilling (`make
+ * gpu-report`). Unpacking f16 takes more of them than bf16 does, and a source that computes more than one
+ * that loads. */
 template <class Source, int SECOND, bool FAST> constexpr int min_blocks()
 {
     using In = typename Source::In;
