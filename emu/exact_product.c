@@ -10,6 +10,7 @@
 #include "fast.h"
 #include "gemm_load.h"
 
+#define EXACT_BYTES 16
 #include "exact_tile_body.h"
 
 void mx_exact_columns_plain(const double *a, const double *b, int64_t n, int block, mx_exact_sums *sums)
@@ -24,7 +25,7 @@ static mx_exact_add_columns best_columns(void)
     return mx_exact_columns_plain;
 }
 
-enum { ROWS = 64, CHUNK = 512, WIDTH = MX_EXACT_WIDTH };
+enum { ROWS = 64, CHUNK = 256, WIDTH = MX_EXACT_WIDTH, GROUPS = 8, COLS = GROUPS * WIDTH };
 
 typedef struct job {
     const mx_product *p;
@@ -37,8 +38,8 @@ typedef struct job {
 } job;
 
 typedef struct tile_memory {
-    double a[ROWS * CHUNK], b[CHUNK * WIDTH];
-    mx_exact_sums sums[ROWS];
+    double a[CHUNK], b[GROUPS][CHUNK * WIDTH];
+    mx_exact_sums sums[ROWS][GROUPS];
 } tile_memory;
 
 /* Bits from the largest to the smallest that an element can have. */
@@ -156,7 +157,8 @@ static uint32_t pair_to_f32(double hi, double lo)
 
 static void finish(const job *q, const mx_exact_sums *s, int64_t row, int64_t col, int j)
 {
-    double error, sum = two_sum(s->hi[j], s->lo[j], &error);
+    double sum = s->hi[j] + s->lo[j], part = sum - s->hi[j];
+    double error = (s->hi[j] - (sum - part)) + (s->lo[j] - part); /* two_sum of one */
     uint32_t code;
     /* The slow way for specials, for sums that lost something, and where a double may be subnormal. */
     bool plain = s->lost[j] == 0 && isfinite(sum) && q->global == 1 && (sum == 0 || fabs(sum) > 0x1p-900);
@@ -168,28 +170,34 @@ static void finish(const job *q, const mx_exact_sums *s, int64_t row, int64_t co
     if (q->f32) q->f32[row * q->pitch + col] = code;
 }
 
+/* Lanes [lane, lane + n) of a tile of rows x cols outputs. */
+static void add_chunk(const job *q, tile_memory *w, const double *ta, const double *tb, int64_t row,
+                      int64_t rows, int64_t col, int64_t cols, int64_t lane, int64_t n)
+{
+    memset(w->b, 0, sizeof w->b);
+    for (int64_t j = 0; j < cols; j++)
+        load_row(&q->p->b, tb, col + j, lane, n, w->b[j / WIDTH] + j % WIDTH, WIDTH);
+    for (int64_t i = 0; i < rows; i++) {
+        load_row(&q->p->a, ta, row + i, lane, n, w->a, 1);
+        for (int64_t g = 0; g * WIDTH < cols; g++)
+            q->add(w->a, w->b[g], n, q->block, &w->sums[i][g]);
+    }
+}
+
 static void run_tile(const job *q, tile_memory *w, const double *ta, const double *tb, int64_t row,
                      int64_t col)
 {
     const mx_product *p = q->p;
     int64_t rows = p->a.rows - row < ROWS ? p->a.rows - row : ROWS;
-    int64_t cols = p->b.rows - col < WIDTH ? p->b.rows - col : WIDTH;
+    int64_t cols = p->b.rows - col < COLS ? p->b.rows - col : COLS;
     memset(w->sums, 0, sizeof w->sums);
-    if (!q->block) w->sums[0].lost[0] = 1;
-    for (int64_t k = 0; q->block && k < p->a.k; k += CHUNK) {
-        int64_t n = p->a.k - k < CHUNK ? p->a.k - k : CHUNK;
-        memset(w->b, 0, sizeof w->b);
-        for (int64_t j = 0; j < cols; j++)
-            load_row(&p->b, tb, col + j, k, n, w->b + j, WIDTH);
-        for (int64_t i = 0; i < rows; i++) {
-            load_row(&p->a, ta, row + i, k, n, w->a, 1);
-            q->add(w->a, w->b, n, q->block, &w->sums[i]);
-        }
-    }
+    for (int64_t k = 0; q->block && k < p->a.k; k += CHUNK)
+        add_chunk(q, w, ta, tb, row, rows, col, cols, k, p->a.k - k < CHUNK ? p->a.k - k : CHUNK);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
-            if (!q->block) w->sums[i].lost[j] = 1;
-            finish(q, &w->sums[i], row + i, col + j, (int)j);
+            mx_exact_sums *s = &w->sums[i][j / WIDTH];
+            if (!q->block) s->lost[j % WIDTH] = 1;
+            finish(q, s, row + i, col + j, (int)(j % WIDTH));
         }
 }
 
@@ -206,7 +214,7 @@ mx_status mx_exact_product(const mx_product *p, double *f64, uint32_t *f32, int6
     double global =
         (p->a.global == 0 ? 1 : (double)p->a.global) * (p->b.global == 0 ? 1 : (double)p->b.global);
     job q = {p, f64, f32, pitch, exact_block(p), global, best_columns()};
-    int64_t down = (p->a.rows + ROWS - 1) / ROWS, across = (p->b.rows + WIDTH - 1) / WIDTH;
+    int64_t down = (p->a.rows + ROWS - 1) / ROWS, across = (p->b.rows + COLS - 1) / COLS;
     double ta[256], tb[256];
     make_table(p->a.format, ta);
     make_table(p->b.format, tb);
@@ -222,7 +230,7 @@ mx_status mx_exact_product(const mx_product *p, double *f64, uint32_t *f32, int6
         }
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < down * across; i++)
-            if (w) run_tile(&q, w, ta, tb, i / across * ROWS, i % across * WIDTH);
+            if (w) run_tile(&q, w, ta, tb, i / across * ROWS, i % across * COLS);
         free(w);
     }
     return failed ? mx_fail(e, MX_NO_MEMORY, "product", "no memory for a tile") : MX_OK;

@@ -10,7 +10,8 @@ enum { MX_EXACT_WIDTH = 16 };
 
 /* Columns of running sums: hi + lo is exact while lost is 0. */
 typedef struct mx_exact_sums {
-    double hi[MX_EXACT_WIDTH], lo[MX_EXACT_WIDTH], lost[MX_EXACT_WIDTH];
+    double hi[MX_EXACT_WIDTH], lo[MX_EXACT_WIDTH];
+    int64_t lost[MX_EXACT_WIDTH];
 } mx_exact_sums;
 
 /* Add sum over k of a[k] * b[k][column], k < n. Every product must be exact in double, and so must the sum of

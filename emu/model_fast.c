@@ -36,14 +36,14 @@ static bool make_rule(const mx_model *m, mx_fast_rule *rule)
     /* Each product is below 2^(F + 2), C below 2^(F + 1). */
     int64_t bound = ((int64_t)m->lanes * 4 + 2) << m->fraction;
     if (bound >= (int64_t)1 << 31) rule->part = 8;
-    return m->lanes % rule->part == 0;
+    return m->lanes % rule->part == 0 && m->lanes % 2 == 0;
 }
 
 /* ---- packing ----------------------------------------------------------------------------------------- */
 
 typedef struct element {
     float value;
-    int32_t exponent;
+    int16_t exponent;
     bool special;
 } element;
 
@@ -80,16 +80,11 @@ static inline element unpack(const packed *s, const mx_format *f, uint32_t code)
     x.special = (f->specials == MX_SPECIALS_IEEE && field == top) ||
                 (f->specials == MX_SPECIALS_ALLONES && magnitude == f->nan_code);
     if (!magnitude) return x;
-    x.exponent = (field ? (int)field : 1) - f->bias;
+    x.exponent = (int16_t)((field ? (int)field : 1) - f->bias);
     if (field) man |= mask + 1;
     x.value = (float)(int32_t)man * s->power[x.exponent - f->man_bits + 256];
     if (code >> (f->bits - 1) & 1) x.value = -x.value;
     return x;
-}
-
-static inline element look_up(const packed *s, const mx_format *f, const element *table, uint32_t code)
-{
-    return f->bits <= 8 ? table[code & 255] : unpack(s, f, code);
 }
 
 /* The exponent as the unit sees it. */
@@ -133,42 +128,62 @@ static int32_t scale_of(const mx_panel *p, int64_t row, int64_t lane, bool *spec
     return (int32_t)code - p->scale_format->bias;
 }
 
+/* n codes, taken apart into `to`; formats of up to 8 bits by table. True if one is NaN or Inf. */
+static bool unpack_all(const packed *s, const mx_format *f, const element *table, const uint32_t *codes,
+                       int n, element *to)
+{
+    bool special = false;
+    if (f->bits <= 8)
+        for (int k = 0; k < n; k++)
+            to[k] = table[codes[k] & 255];
+    else
+        for (int k = 0; k < n; k++)
+            to[k] = unpack(s, f, codes[k]);
+    for (int k = 0; k < n; k++)
+        special |= to[k].special;
+    return special;
+}
+
 static void pack_row(packed *s, const mx_model *m, const mx_panel *p, int64_t row)
 {
     bool *special = &s->row_special[row];
     float *value = s->row_value + row * MAX_LANES;
     uint32_t *exponent = s->row_exponent + row * MAX_LANES;
     int lanes = padded_lanes(m, p->k);
-    *special = false;
+    element line[MAX_LANES];
+    for (int k = (int)p->k; k < lanes; k++)
+        line[k] = (element){0, MX_FAST_NONE, false};
+    *special = unpack_all(s, p->format, s->table_a, p->codes + row * p->k, (int)p->k, line);
     for (int k = 0; k < lanes; k++) {
-        element x = {0, MX_FAST_NONE, false};
-        if (k < p->k) x = look_up(s, p->format, s->table_a, p->codes[row * p->k + k]);
-        value[s->place[k]] = x.value;
-        exponent[s->place[k]] = (uint16_t)x.exponent * 0x10001u;
-        *special |= x.special;
+        value[s->place[k]] = line[k].value;
+        exponent[s->place[k]] = (uint16_t)line[k].exponent * 0x10001u;
     }
     for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
         s->row_scale[row * MAX_LANES + k / m->lanes] = scale_of(p, row, k, special);
 }
 
-static void pack_group(packed *s, const mx_model *m, const mx_panel *p, int64_t first, int width)
+static void pack_column(packed *s, const mx_model *m, const mx_panel *p, int64_t row, int j, int width)
 {
     int lanes = padded_lanes(m, p->k);
-    s->column_special = 0;
-    for (int j = 0; j < width; j++) {
-        bool special = false, there = first + j < p->rows;
-        const uint32_t *codes = p->codes + (first + j) * p->k;
-        for (int k = 0; k < lanes; k++) {
-            element x = {0, MX_FAST_NONE, false};
-            if (there && k < p->k) x = look_up(s, p->format, s->table_b, codes[k]);
-            s->group_value[s->place[k] * width + j] = x.value;
-            s->group_exponent[s->place[k] * width + j] = (int16_t)x.exponent;
-            special |= x.special;
-        }
-        for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
-            s->group_scale[k / m->lanes * width + j] = there ? scale_of(p, first + j, k, &special) : 0;
-        s->column_special |= (uint32_t)special << j;
+    bool special = false, there = row < p->rows;
+    element line[MAX_LANES];
+    for (int k = there ? (int)p->k : 0; k < lanes; k++)
+        line[k] = (element){0, MX_FAST_NONE, false};
+    if (there) special = unpack_all(s, p->format, s->table_b, p->codes + row * p->k, (int)p->k, line);
+    for (int k = 0; k < lanes; k++) {
+        s->group_value[s->place[k] * width + j] = line[k].value;
+        s->group_exponent[s->place[k] * width + j] = line[k].exponent;
     }
+    for (int64_t k = 0; p->scale_format && k < p->k; k += m->lanes)
+        s->group_scale[k / m->lanes * width + j] = there ? scale_of(p, row, k, &special) : 0;
+    s->column_special |= (uint32_t)special << j;
+}
+
+static void pack_group(packed *s, const mx_model *m, const mx_panel *p, int64_t first, int width)
+{
+    s->column_special = 0;
+    for (int j = 0; j < width; j++)
+        pack_column(s, m, p, first + j, j, width);
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------- */

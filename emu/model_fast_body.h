@@ -4,6 +4,13 @@
  *   VF, VI, VW, VM    vectors of W / 2 floats, W / 2 int32, W int16, and masks of VI;  VWIDE  exact wide sums
  * and the operations used below, each a thin name for one or a few instructions. */
 
+/* gcc leaves short loops of constant length rolled unless told. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll_count(8)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
 /* Everything about one half of the columns that is settled before products are cut. */
 typedef struct half {
     VF product_scale, c_scale, result_scale;
@@ -45,15 +52,20 @@ static inline __attribute__((always_inline)) void one_step(const mx_fast_rule *r
                                                            const float *b, const int16_t *b_exp, VI scale0,
                                                            VI scale1, VI *acc, VM *bad)
 {
-    VW votes = vw_vote(b_exp, a_exp[0]);
-    for (int l = 1; l < lanes; l++)
+    VW votes = vw_vote(b_exp, a_exp[0]), others = votes;
+    UNROLL
+    for (int l = 0; l < lanes; l += 2) {
         votes = vw_max(votes, vw_vote(b_exp + l * W, a_exp[l]));
+        others = vw_max(others, vw_vote(b_exp + (l + 1) * W, a_exp[l + 1]));
+    }
+    votes = vw_max(votes, others);
     half h0 = prepare(rule, vw_low(votes), scale0, acc[0]),
          h1 = prepare(rule, vw_high(votes), scale1, acc[1]);
     bad[0] = vm_or(bad[0], h0.bad);
     bad[1] = vm_or(bad[1], h1.bad);
     VI sum0 = cut(vf_from_bits(acc[0]), h0.c_scale), sum1 = cut(vf_from_bits(acc[1]), h1.c_scale);
     if (part == lanes) {
+        UNROLL
         for (int l = 0; l < lanes; l++) {
             VF x = vf_set(a[l]);
             sum0 = vi_add(sum0, cut(vf_mul(x, vf_load(b + l * W)), h0.product_scale));
@@ -66,6 +78,7 @@ static inline __attribute__((always_inline)) void one_step(const mx_fast_rule *r
     VWIDE wide0 = wide_from(sum0), wide1 = wide_from(sum1);
     for (int first = 0; first < lanes; first += part) {
         sum0 = sum1 = vi_set(0);
+        UNROLL
         for (int l = first; l < first + part; l++) {
             VF x = vf_set(a[l]);
             sum0 = vi_add(sum0, cut(vf_mul(x, vf_load(b + l * W)), h0.product_scale));
