@@ -46,6 +46,7 @@ static const struct {
     const char *missing; /* why the file may not be there */
 } named[] = {
     {"cpu", "mxcheck-cpu.so", true, "not built: run make"},
+    {"product", "mxcheck-product.so", true, "not built: run make"},
     {"nvidia", "mxcheck-nvidia.so", true, "built without the headers of the CUDA toolkit"},
     {"gpu", "mxcheck-gpu.so", true, "built without CUDA"},
     {"emulator", NULL, false, ""},

@@ -117,7 +117,6 @@ static float element(const side *s, const side *other, int64_t row, int64_t k, i
 
 static float add(float sum, float a, float b)
 {
-    if (IS(rounded_products)) return sum + a * b;
     sum = fmaf(a, b, sum);
     if (IS(narrow_sum)) return float_of(bits_of(sum) & 0xFFFFFC00);
     return IS(bf16_sum) ? through_bf16(sum) : sum;

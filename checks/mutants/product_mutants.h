@@ -20,7 +20,6 @@
     X(zero_at_00, "byte 00 is zero, byte FF is infinity", "product", "byte 00 is taken for zero")            \
     X(narrow_sum, "the accumulator keeps 14 bits", "product", "keeps 14 bits")                               \
     X(bf16_sum, "the accumulator is bf16", "product", "keeps 8 bits")                                        \
-    X(rounded_products, "products are rounded before they are added", "product", "mul-add-f32")              \
     X(order_reversed, "K is walked from its end", "product", "descending")                                   \
     X(cut_output, "bf16 outputs are cut, not rounded", "product", "cut, not rounded")                        \
     X(expert_off, "expert e takes the matrix of e + 1", "product", "expert +1 beside it")                    \
