@@ -199,13 +199,13 @@ static mx_status measure(const gradient_scene *s, gradient_row *row, const mx_mo
     return status;
 }
 
-/* Are the two runs one, but for the order of sums? */
+/* Are the two runs one, but for the order of sums and results rounded to bf16? */
 static bool same_results(const mx_moe *a, const mx_moe *b)
 {
     for (int i = 0; i < GRADIENT_TENSORS; i++) {
         tensor_view x = gradient_view(a, i), y = gradient_view(b, i);
         agreement g = agree(&x, &y);
-        if (g.nonfinite || !(g.relative <= 1e-3)) return false;
+        if (g.nonfinite || !(g.relative <= 5e-3)) return false;
     }
     return true;
 }

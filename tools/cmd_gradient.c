@@ -9,6 +9,7 @@
 #include "fail.h"
 #include "file.h"
 #include "gradient.h"
+#include "gradient_kernel.h"
 #include "gradient_result.h"
 #include "json.h"
 #include "model.h"
@@ -23,7 +24,8 @@ enum { MOST_SCHEMES = 1024, NAME_SIZE = 96 };
 typedef struct arguments {
     words formats, blocks, recipes;
     gradient_setup setup;
-    const char *json, *model, *schedule;
+    const char *json, *model, *schedule, *kernel;
+    double seconds;
 } arguments;
 
 typedef struct plan {
@@ -31,6 +33,7 @@ typedef struct plan {
     mx_scheme schemes[MOST_SCHEMES];
     gradient_row rows[MOST_SCHEMES];
     size_t n;
+    subject kernel; /* under test, where --kernel names one */
 } plan;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -42,6 +45,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'b': words_cut(&a->blocks, arg); return 0;
     case 'R': words_cut(&a->recipes, arg); return 0;
     case 'j': a->json = arg; return 0;
+    case 'K': a->kernel = arg; return 0;
+    case 'T': a->seconds = (double)word_number(state, "timeout", arg, 1, 86400); return 0;
     case 'm': a->model = arg; return 0;
     case 'c': a->schedule = arg; return 0;
     case 'x': a->setup.x_data = arg; return 0;
@@ -55,6 +60,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'p': a->setup.threads = (int)word_number(state, "threads", arg, 1, 4096); return 0;
     case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); return 0;
     case ARGP_KEY_END:
+        if (a->kernel && a->model)
+            argp_error(state, "--kernel and --model: who multiplies is the kernel or the emulator");
         if (s->top > s->experts) argp_error(state, "--top %d of %d experts", s->top, s->experts);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -68,6 +75,9 @@ static const struct argp_option options[] = {
      0},
     {"format", 'f', "LIST", 0, "Element formats with e8m0 scales (e4m3,e5m2,e3m2,e2m3,e2m1,int8)", 0},
     {"block", 'b', "LIST", 0, "Block sizes along the reduction axis, for --format (16,32,64,128,row)", 0},
+    {"kernel", 'K', "LIB.so", 0,
+     "Multiply by this library's grouped-forward, grouped-dgrad and grouped-wgrad (mx_kernel.h)", 1},
+    {"timeout", 'T', "SECONDS", 0, "For one call of the kernel (60)", 1},
     {"model", 'm', "NAME", 0, "Accumulation model of the products; without: fp32, k ascending", 1},
     {"schedule", 'c', "TEXT", 0, "What the kernel does above the matrix instruction (chain)", 1},
     {"x-data", 'x', "NAME", 0, "Distribution of the layer's input (outliers): `mxcheck list data`", 2},
@@ -98,6 +108,10 @@ static int add_scheme(plan *p, const arguments *a, bool right, const char *name)
     s->seed = a->setup.seed;
     if (a->model && !(s->model = mx_model_find(a->model)))
         return fail_usage(WHO, "no model '%s'; `mxcheck list models` has them all", a->model);
+    if (a->kernel && s->arith == MX_ARITH_QUANTIZED) {
+        s->run = gradient_kernel_run;
+        s->context = &p->kernel;
+    }
     p->rows[p->n++] = (gradient_row){.scheme = s, .right = right};
     return 0;
 }
@@ -123,6 +137,23 @@ static int add_grid(plan *p, const arguments *a)
     return status;
 }
 
+/* Every recipe that the kernel offers a grouped-forward for. */
+static int add_offered(plan *p, const arguments *a)
+{
+    int status = 0;
+    for (int i = 0; i < p->kernel.n_offers && !status; i++) {
+        const offer *o = &p->kernel.offers[i];
+        bool known = strcmp(o->operation, "grouped-forward") || !mx_recipe_find(o->recipe);
+        for (size_t j = 0; j < p->n; j++)
+            known |= !strcmp(p->names[j], o->recipe);
+        if (!known) status = add_scheme(p, a, true, o->recipe);
+    }
+    if (!status && !p->n)
+        return fail_usage(WHO, "%s: no grouped-forward of a known recipe is offered; name one by --recipe",
+                          a->kernel);
+    return status;
+}
+
 static int make_plan(arguments *a, plan *p)
 {
     static const char *const recipes[] = {"mxfp8", "mxfp8+mxfp8-e5m2", "mxfp8-32x32", "mxfp6-e2m3", "mxfp4",
@@ -136,6 +167,7 @@ static int make_plan(arguments *a, plan *p)
                                          "nvfp4@double-quantised",
                                          "bf16+e5m2-unscaled-flushed"};
     bool plain = !a->formats.n && !a->recipes.n;
+    if (plain && a->kernel) return add_offered(p, a);
     if (plain) words_cut(&a->formats, "e4m3,e5m2,e3m2,e2m3,e2m1,int8");
     if (!a->blocks.n) words_cut(&a->blocks, plain ? "16,32,64,128,row" : "32");
     int status = add_grid(p, a);
@@ -159,6 +191,15 @@ static int write_json(const gradient_scene *s, const plan *p, const char *path)
     return status ? fail_with(WHO, &e) : 0;
 }
 
+/* What could not run is no pass; but a finding is worth more. */
+static int status_of(const plan *p)
+{
+    int status = gradient_passed(p->rows, p->n) ? EXIT_PASSED : EXIT_CANNOT_RUN;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->rows[i].right && !p->rows[i].status && p->rows[i].first >= 0) status = EXIT_FINDINGS;
+    return status;
+}
+
 static int judge(const arguments *a, plan *p)
 {
     mx_error e = {MX_OK, "", ""};
@@ -169,9 +210,22 @@ static int judge(const arguments *a, plan *p)
     progress_end(&bar);
     if (!status) gradient_print(&scene, p->rows, p->n, stdout);
     if (!status && a->json) status = write_json(&scene, p, a->json);
-    if (!status) status = gradient_passed(p->rows, p->n) ? EXIT_PASSED : EXIT_FINDINGS;
+    if (!status) status = status_of(p);
     gradient_end(&scene);
     return status;
+}
+
+static int open_kernel(arguments *a, plan *p)
+{
+    if (!a->kernel) return 0;
+    const subject_limits limits = {a->seconds};
+    subject_open_library(&p->kernel, a->kernel, &limits);
+    if (!*p->kernel.cannot) {
+        a->setup.threads = 1; /* one call of a kernel at a time */
+        return 0;
+    }
+    fail_usage(WHO, "%s: %s", a->kernel, printable(p->kernel.cannot));
+    return p->kernel.status == MX_CANNOT_RUN ? EXIT_CANNOT_RUN : EXIT_USAGE;
 }
 
 static int run(int argc, char **argv)
@@ -186,12 +240,15 @@ static int run(int argc, char **argv)
             "lose in this layer, beside BF16; a wrong magnitude fails whatever the angle.\v"
             "Examples: mxcheck gradient\n"
             "          mxcheck gradient --format e4m3 --block 32,128 --json gradient.json\n"
+            "          mxcheck gradient --kernel ./libkernel.so\n"
             "          mxcheck gradient --recipe mxfp8,nvfp4@double-quantised,mxfp8+mxfp8-e5m2"};
-    arguments a = {.setup = {{512, 256, 256, 8, 2}, 1, "outliers", "laplace", 0}};
+    arguments a = {.setup = {{512, 256, 256, 8, 2}, 1, "outliers", "laplace", 0}, .seconds = 60};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     plan *p = calloc(1, sizeof *p);
-    int status = p ? make_plan(&a, p) : fail_usage(WHO, "out of memory");
+    int status = p ? open_kernel(&a, p) : fail_usage(WHO, "out of memory");
+    if (!status) status = make_plan(&a, p);
     if (!status) status = judge(&a, p);
+    if (p && a.kernel) subject_close(&p->kernel);
     words_free(&a.formats);
     words_free(&a.blocks);
     words_free(&a.recipes);
