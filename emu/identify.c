@@ -103,7 +103,7 @@ static void add_promotions(search *s, const mx_model *m, mx_schedule schedule)
     add_scale_orders(s, m, schedule);
     for (int n = 1; m->k && n <= 16; n *= 2) {
         schedule.promote = n;
-        if ((int64_t)n * m->k >= 2 * s->seen->a.k) break;
+        if ((int64_t)n * m->k >= (is_scaled(s->seen) ? 2 : 1) * s->seen->a.k) break; /* the same as a chain */
         for (int ffma = 0; ffma <= is_scaled(s->seen); ffma++) {
             schedule.ffma = ffma;
             add_scale_orders(s, m, schedule);
