@@ -84,13 +84,14 @@ static bool gives(const product *q, const void *got, int64_t row, bool *bits)
     return fits;
 }
 
-static bool try_fault(const product *q, const void *got, int64_t row, const product_fault *fault, int n,
-                      char *cause, size_t size)
+/* `need_bits`: what can be proved of the right product holds already, so that it tells nothing of a fault. */
+static bool try_fault(const product *q, const void *got, int64_t row, bool need_bits,
+                      const product_fault *fault, int n, char *cause, size_t size)
 {
     planted p;
     bool bits = false, fits = planted_make(&p, q) && fault->plant(&p, n) && gives(&p.q, got, row, &bits);
     planted_free(&p);
-    if (!fits) return false;
+    if (!fits || (need_bits && !bits)) return false;
     int at = snprintf(cause, size, fault->cause, n);
     if (at > 0 && (size_t)at < size)
         snprintf(cause + at, size - (size_t)at,
@@ -111,9 +112,10 @@ static int64_t first_wrong_row(const product *q, const void *got, const void *wa
 static bool try_faults(const product *q, const void *got, const void *want, char *cause, size_t size)
 {
     int64_t row = first_wrong_row(q, got, want);
+    bool need_bits = row_in_bounds(q, got, row);
     for (size_t i = 0; i < product_fault_count; i++)
         for (int n = product_faults[i].from; n <= product_faults[i].to; n++)
-            if (try_fault(q, got, row, &product_faults[i], n, cause, size)) return true;
+            if (try_fault(q, got, row, need_bits, &product_faults[i], n, cause, size)) return true;
     return false;
 }
 

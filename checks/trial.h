@@ -15,7 +15,7 @@
 /* One case under one operation, with the outcomes of all its runs. Run i used the buffers' contents of
  * variants[i % 3]. */
 typedef struct trial {
-    const subject *subject;
+    subject *subject; /* a check may run more: see check_rows.c */
     const job *job;
     int n_runs;
     outcome run[TRIAL_RUNS];

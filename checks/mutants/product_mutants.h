@@ -21,6 +21,7 @@
     X(narrow_sum, "the accumulator keeps 14 bits", "product", "keeps 14 bits")                               \
     X(bf16_sum, "the accumulator is bf16", "product", "keeps 8 bits")                                        \
     X(order_reversed, "K is walked from its end", "product", "descending")                                   \
+    X(order_by_rows, "K is walked backwards where rows are few", "rows", "depends on the number of rows")    \
     X(cut_output, "bf16 outputs are cut, not rounded", "product", "cut, not rounded")                        \
     X(expert_off, "expert e takes the matrix of e + 1", "product", "expert +1 beside it")                    \
     X(expert_scales_off, "expert e takes the scales of e + 1", "product", "scales of the expert +1")         \
