@@ -15,6 +15,7 @@ const gen_file gen_files[] = {
     {"data.safetensors", gen_data},       {"decode.safetensors", gen_decode},
     {"layouts.safetensors", gen_layouts}, {"bugs.safetensors", gen_bugs},
     {"fused.safetensors", gen_fused},     {"products.safetensors", gen_products},
+    {"noise.safetensors", gen_noise},
 };
 const size_t gen_file_count = sizeof gen_files / sizeof *gen_files;
 

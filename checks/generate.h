@@ -53,6 +53,7 @@ void gen_decode(gen *g);   /* every code under every scale byte */
 void gen_layouts(gen *g);  /* scale grids and nibbles in their layouts, expert groups */
 void gen_fused(gen *g);    /* SwiGLU with quantisation, forward and backward */
 void gen_bugs(gen *g);     /* public faults with their right bits */
+void gen_noise(gen *g);    /* stochastic rounding, judged by its distribution */
 void gen_products(gen *g); /* products, dense and grouped */
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "bands.h"
 
+#include "recipe.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,17 +95,17 @@ static void compare_runs(trial *t, subject *s)
     if (t->runs_differ) t->repeats_differ = repeats_differ(t, s);
 }
 
-/* Outputs of the first run on the canonical grid. */
-static void bring_home(trial *t)
+/* Outputs of a run on the canonical grid; NULL where memory ran out. */
+static void bring_home(const job *j, const outcome *o, unsigned char *canon[JOB_MAX_SLOTS])
 {
-    for (int i = 0; i < t->job->n_out; i++) {
-        const slot *s = &t->job->out[i];
-        t->canon[i] = malloc(s->canon_bytes + s->bytes + 1);
-        if (!t->canon[i]) continue;
+    for (int i = 0; i < j->n_out; i++) {
+        const slot *s = &j->out[i];
+        canon[i] = malloc(s->canon_bytes + s->bytes + 1);
+        if (!canon[i]) continue;
         if (s->layout)
-            mx_layout_unpack(s->layout, &s->grid, t->run[0].out[i], t->canon[i], NULL);
+            mx_layout_unpack(s->layout, &s->grid, o->out[i], canon[i], NULL);
         else
-            memcpy(t->canon[i], t->run[0].out[i], s->bytes);
+            memcpy(canon[i], o->out[i], s->bytes);
     }
 }
 
@@ -119,8 +121,39 @@ static bool run_all(trial *t, subject *s, int repeat)
     return true;
 }
 
+bool trial_is_random(const trial *t)
+{
+    const mx_recipe *r = mx_recipe_find(t->job->c->recipe);
+    return r && r->cast.rounding == MX_STOCHASTIC && t->job->c->verdict != MX_VERDICT_EXACT;
+}
+
+/* Seeds that follow each other: a generator that only adds them to an index repeats itself. */
+static void run_seeds(trial *t, subject *s)
+{
+    if (!trial_is_random(t)) return;
+    mx_case c = *t->job->c;
+    job j = *t->job;
+    j.c = &c;
+    t->seed[0] = c.seed;
+    bring_home(&j, &t->run[0], t->drawn[0]);
+    /* A subject without buffers of ours answers cases, not seeds. */
+    for (t->n_seeds = 1; t->n_seeds < NOISE_SEEDS && !s->batch; t->n_seeds++) {
+        outcome o;
+        c.seed = t->seed[t->n_seeds] = t->job->c->seed + (uint64_t)t->n_seeds;
+        s->run(s, &j, &variants[0], &o);
+        bool done = o.state == RUN_DONE;
+        if (done) bring_home(&j, &o, t->drawn[t->n_seeds]);
+        if (!done) snprintf(t->seed_message, sizeof t->seed_message, "%.200s", o.message);
+        outcome_free(&o, &j);
+        if (!done) return;
+    }
+}
+
 static void trial_free(trial *t)
 {
+    for (int k = 0; k < NOISE_SEEDS; k++)
+        for (int i = 0; i < t->job->n_out; i++)
+            free(t->drawn[k][i]);
     for (int i = 0; i < t->n_runs; i++)
         outcome_free(&t->run[i], t->job);
     for (int i = 0; i < t->job->n_out; i++)
@@ -191,7 +224,8 @@ void judge_stored(result *r, subject_result *to, subject *s, int op, const mx_ca
         bool done = run_all(&t, s, o->repeat);
         if (done) {
             compare_runs(&t, s);
-            bring_home(&t);
+            bring_home(&j, &t.run[0], t.canon);
+            run_seeds(&t, s);
         }
         apply_checks(r, to, &t, done, o, row);
         if (row->verdict == JUDGED_PASSED && !done) row->verdict = JUDGED_NOT_RUN;

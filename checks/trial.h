@@ -7,6 +7,7 @@
 #ifndef CHECKS_TRIAL_H
 #define CHECKS_TRIAL_H
 
+#include "noise.h"
 #include "result.h"
 #include "subject.h"
 
@@ -24,7 +25,13 @@ typedef struct trial {
     int differ_out; /* the first output that differs, and where */
     size_t differ_at;
     unsigned char *canon[JOB_MAX_SLOTS]; /* outputs of run 0 on the canonical grid: 1 or 4 bytes an element */
-    bool explain;                        /* search for causes: not in the hundredth case of one fault */
+    /* Stochastic recipes whose verdict is no exact one: outputs under several seeds, on the canonical grid.
+     * The first is the case's own, run 0. */
+    int n_seeds;
+    uint64_t seed[NOISE_SEEDS];
+    unsigned char *drawn[NOISE_SEEDS][JOB_MAX_SLOTS];
+    char seed_message[256]; /* a run under another seed did not end well: why; empty: all did */
+    bool explain;           /* search for causes: not in the hundredth case of one fault */
 } trial;
 
 typedef struct check {
@@ -39,6 +46,9 @@ typedef struct check {
 
 extern const check *const checks[];
 extern const size_t check_count_all;
+
+/* Are the element codes of this case drawn at random, and any draw allowed? */
+bool trial_is_random(const trial *t);
 
 /* Compare one output by bits: codes, scales or values. Shared by the checks of that kind. */
 judgement judge_part(const trial *t, part p, finding *f);

@@ -106,10 +106,15 @@ uint32_t mx_cast_element(const mx_recipe *r, float x, uint32_t random)
     return mx_element_encode(r, x, x, 0.5f, random);
 }
 
+float mx_plan_product(const mx_recipe *r, const mx_plan *p, float x)
+{
+    if (!r->scale) return x;
+    bool flush = r->flush & MX_FLUSH_PRODUCT;
+    return p->divide ? f32_divide(x, p->multiplier, flush) : f32_multiply(x, p->multiplier, flush);
+}
+
 uint32_t mx_plan_encode(const mx_recipe *r, const mx_plan *p, float x, uint32_t random)
 {
     if (!r->scale) return mx_element_encode(r, x, x, 0.5f, random);
-    bool flush = r->flush & MX_FLUSH_PRODUCT;
-    float y = p->divide ? f32_divide(x, p->multiplier, flush) : f32_multiply(x, p->multiplier, flush);
-    return mx_element_encode(r, y, x, p->half, random);
+    return mx_element_encode(r, mx_plan_product(r, p, x), x, p->half, random);
 }

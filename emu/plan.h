@@ -23,6 +23,8 @@ float mx_amax_join(float a, float b);
 mx_plan mx_plan_make(const mx_recipe *r, float amax, float global_amax, const mx_format *source,
                      int candidate);
 
+/* What the cast of x meets: x times the multiplier, or over it; x itself in a plain cast. */
+float mx_plan_product(const mx_recipe *r, const mx_plan *p, float x);
 /* One element under a plan. */
 uint32_t mx_plan_encode(const mx_recipe *r, const mx_plan *p, float x, uint32_t random);
 /* A block under a plan. */

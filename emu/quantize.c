@@ -19,11 +19,9 @@ typedef struct job {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static mx_status check(const mx_recipe *r, const mx_matrix *x, const mx_quantized *out, mx_error *e)
+static mx_status check_matrix(const mx_recipe *r, const mx_matrix *x, mx_error *e)
 {
-    if (!r || !x || !x->format || !out) return mx_fail(e, MX_BAD_USAGE, "quantize", "a null argument");
-    if (r->element->bits > 8)
-        return mx_fail(e, MX_UNSUPPORTED, r->name, "codes of %d bits do not fit a byte", r->element->bits);
+    if (!r || !x || !x->format) return mx_fail(e, MX_BAD_USAGE, "quantize", "a null argument");
     if (x->rows < 0 || x->cols < 0 || (x->rows > 1 && x->pitch < x->cols))
         return mx_fail(e, MX_BAD_USAGE, "x", "shape %lld x %lld with pitch %lld", (long long)x->rows,
                        (long long)x->cols, (long long)x->pitch);
@@ -31,6 +29,16 @@ static mx_status check(const mx_recipe *r, const mx_matrix *x, const mx_quantize
     if (__builtin_mul_overflow(x->rows, x->pitch > x->cols ? x->pitch : x->cols, &last) ||
         last > INT64_MAX / 8)
         return mx_fail(e, MX_BAD_USAGE, "x", "the shape overflows");
+    return MX_OK;
+}
+
+static mx_status check(const mx_recipe *r, const mx_matrix *x, const mx_quantized *out, mx_error *e)
+{
+    mx_status status = check_matrix(r, x, e);
+    if (status != MX_OK) return status;
+    if (!out) return mx_fail(e, MX_BAD_USAGE, "quantize", "a null argument");
+    if (r->element->bits > 8)
+        return mx_fail(e, MX_UNSUPPORTED, r->name, "codes of %d bits do not fit a byte", r->element->bits);
     if (x->rows && x->cols && (!x->data || !out->codes || (r->scale && !out->scales)))
         return mx_fail(e, MX_BAD_USAGE, "quantize", "no memory given for a matrix that is not empty");
     return MX_OK;
@@ -152,22 +160,73 @@ static bool whole_tensor(const job *q)
     return for_blocks(&s, visit_encode, &p, NULL);
 }
 
+static bool empty_matrix(const mx_matrix *x) { return x->rows == 0 || x->cols == 0; }
+
+/* The grid of blocks, and the tensor's amax where the recipe has a second level; false: out of memory. */
+static bool job_make(job *q, const mx_recipe *r, const mx_matrix *x, const mx_quantize_options *options,
+                     int threads)
+{
+    *q = (job){.r = r, .x = x, .seed = options ? options->seed : 0, .threads = threads};
+    mx_recipe_block(r, x->rows, x->cols, &q->block_rows, &q->block_cols);
+    bool empty = empty_matrix(x);
+    if (!empty) {
+        q->grid_rows = (x->rows - 1) / q->block_rows + 1;
+        q->grid_cols = (x->cols - 1) / q->block_cols + 1;
+    }
+    if (options && options->global_amax)
+        q->global_amax = *options->global_amax;
+    else if (mx_recipe_has_global(r) && !empty)
+        return for_blocks(q, visit_amax, NULL, &q->global_amax);
+    return true;
+}
+
+/* ---- the value that each cast meets ------------------------------------------------------------------- */
+
+typedef struct scaled {
+    float *y;
+    const mx_plan *plan; /* of the whole tensor; NULL: each block has its own */
+} scaled;
+
+static float visit_scaled(const job *q, const mx_block *b, int64_t bi, int64_t bj, const void *context)
+{
+    const scaled *to = context;
+    float *y = to->y + bi * q->block_rows * q->x->cols + bj * q->block_cols;
+    mx_plan p = to->plan ? *to->plan
+                         : mx_plan_make(q->r, q->r->scale ? mx_block_amax(q->r, b, 0) : 0, b->global_amax,
+                                        b->source, 0);
+    for (int64_t i = 0; i < b->rows; i++)
+        for (int64_t j = 0; j < b->cols; j++)
+            y[i * q->x->cols + j] = mx_plan_product(q->r, &p, b->x[i * b->row_stride + j]);
+    return 0;
+}
+
+mx_status mx_scaled_values(const mx_recipe *r, const mx_matrix *x, const mx_quantize_options *options,
+                           float *y, mx_error *e)
+{
+    mx_status status = check_matrix(r, x, e);
+    if (status != MX_OK || empty_matrix(x)) return status;
+    if (r->global_form != MX_GLOBAL_NONE && r->nv_scale == MX_NV_FOUR_SIX)
+        return mx_fail(e, MX_UNSUPPORTED, r->name, "the scale depends on how its elements round");
+    job q;
+    bool good = job_make(&q, r, x, options, 1), one = !r->block_rows && !r->block_cols;
+    float amax = 0;
+    job strips = in_strips(&q);
+    if (good && one && r->scale) good = for_blocks(&strips, visit_amax, NULL, &amax);
+    mx_plan p = mx_plan_make(r, amax, q.global_amax, x->format, 0);
+    if (good) good = for_blocks(one ? &strips : &q, visit_scaled, &(scaled){y, one ? &p : NULL}, NULL);
+    return good ? MX_OK : mx_fail(e, MX_NO_MEMORY, r->name, "no memory for a block");
+}
+
+/* ---- whole matrices ----------------------------------------------------------------------------------- */
+
 static mx_status quantize(const mx_recipe *r, const mx_matrix *x, const mx_quantize_options *options,
                           int threads, mx_quantized *out, mx_error *e)
 {
     mx_status status = check(r, x, out, e);
     if (status != MX_OK) return status;
-    job q = {.r = r, .x = x, .out = out, .seed = options ? options->seed : 0, .threads = threads};
-    mx_recipe_block(r, x->rows, x->cols, &q.block_rows, &q.block_cols);
-    bool empty = x->rows == 0 || x->cols == 0, good = true;
-    if (!empty) {
-        q.grid_rows = (x->rows - 1) / q.block_rows + 1;
-        q.grid_cols = (x->cols - 1) / q.block_cols + 1;
-    }
-    if (options && options->global_amax)
-        q.global_amax = *options->global_amax;
-    else if (mx_recipe_has_global(r) && !empty)
-        good = for_blocks(&q, visit_amax, NULL, &q.global_amax);
+    job q;
+    bool good = job_make(&q, r, x, options, threads), empty = empty_matrix(x);
+    q.out = out;
     out->global = mx_global_store(r, q.global_amax);
     if (!empty && good) {
         bool one = !r->block_rows && !r->block_cols;

@@ -33,6 +33,11 @@ uint32_t mx_block_scale(const mx_recipe *r, float amax, float global_amax, const
 /* One value as the recipe casts it, at scale 1: the element step from the clamp on. */
 uint32_t mx_cast_element(const mx_recipe *r, float x, uint32_t random);
 
+/* What the cast of each element meets, after the pre-step and the product with its block's multiplier: y is
+ * [rows, cols], dense. MX_UNSUPPORTED for 4/6, whose scale depends on how the elements round. */
+mx_status mx_scaled_values(const mx_recipe *r, const mx_matrix *x, const mx_quantize_options *options,
+                           float *y, mx_error *e);
+
 /* The stored scale (a byte, or the bits of an f32) as the recipe's owner reads it. */
 double mx_scale_value(const mx_recipe *r, uint32_t scale);
 

@@ -48,13 +48,17 @@ typedef struct element {
     int man_bits, bias;
     uint8_t max, nan, sign;
     float largest;
+    int stochastic;
 } element;
 
 static const element elements[] = {
-    {"cast-e4m3-cuda-sat", 3, 7, 0x7E, 0x7F, 0x80, 448},
-    {"mxfp8", 3, 7, 0x7E, 0x7F, 0x80, 448},
-    {"mxfp8-e5m2", 2, 15, 0x7B, 0x7F, 0x80, 57344},
-    {"mxfp4", 1, 1, 0x7, 0x7, 0x8, 6},
+    {"cast-e4m3-cuda-sat", 3, 7, 0x7E, 0x7F, 0x80, 448, 0},
+    {"cast-e5m2-sr16-sat", 2, 15, 0x7B, 0x7F, 0x80, 57344, 1},
+    {"study:e4m3/e8m0/1x32/rceil/sr16", 3, 7, 0x7E, 0x7F, 0x80, 448, 1},
+    {"study:e2m1/e8m0/1x32/rceil/sr16", 1, 1, 0x7, 0x7, 0x8, 6, 1},
+    {"mxfp8", 3, 7, 0x7E, 0x7F, 0x80, 448, 0},
+    {"mxfp8-e5m2", 2, 15, 0x7B, 0x7F, 0x80, 57344, 0},
+    {"mxfp4", 1, 1, 0x7, 0x7, 0x8, 6, 0},
 };
 
 static const element *element_of(const char *recipe)
@@ -71,6 +75,36 @@ static int rounds_up(uint32_t rest, uint32_t half, uint32_t kept)
     if (IS(ties_away) || (IS(nondeterministic) && call_count % 2)) return rest >= half;
     if (IS(ties_to_zero)) return rest > half;
     return rest > half || (rest == half && (kept & 1));
+}
+
+/* The draw of one element: a hash of its seed and place. */
+static struct {
+    uint64_t seed, index;
+} draw;
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static uint64_t noise(void)
+{
+    uint64_t seed = IS(seed_ignored) ? 0 : draw.seed,
+             index = IS(repeated_noise) ? draw.index / 32 : draw.index;
+    if (IS(seed_shifts)) return mix((seed + index) * 0x9E3779B97F4A7C15u);
+    return mix(mix(seed + 0x9E3779B97F4A7C15u) + index * 0x9E3779B97F4A7C15u);
+}
+
+/* m in units of 2^-shift, rounded up where the discarded part and the draw together make a unit. */
+static uint32_t rounded_by_noise(uint32_t m, int shift)
+{
+    if (shift > 60) return 0;
+    uint64_t unit = (uint64_t)1 << shift, r = noise() >> (64 - shift);
+    if (IS(noise_unused)) r = unit / 2;
+    if (IS(biased_noise)) r = r > unit / 64 ? r - unit / 64 : 0;
+    return (uint32_t)((m + r) >> shift);
 }
 
 static float through_f16(float x)
@@ -92,11 +126,13 @@ static uint8_t encode(const element *e, float x)
     uint32_t m = (magnitude & 0x7FFFFF) | (magnitude >> 23 ? 0x800000 : 0);
     if (exponent < emin) shift += emin - exponent;
     uint32_t code = 0;
-    if (shift <= 24) {
+    if (e->stochastic)
+        code = rounded_by_noise(m, shift);
+    else if (shift <= 24) {
         uint32_t kept = m >> shift, half = 1u << (shift - 1), rest = m & (2 * half - 1);
         code = kept + (uint32_t)rounds_up(rest, half, kept);
-        if (exponent > emin) code += (uint32_t)(exponent - emin) << e->man_bits;
     }
+    if (exponent > emin) code += (uint32_t)(exponent - emin) << e->man_bits;
     if (IS(flush_results) && code < 1u << e->man_bits) code = 0;
     if (IS(clamp_before_round) && x > -2 * 256.0f && x < 2 * 256.0f && e->bias == 7 && code > e->max)
         return sign | 0x7F;
@@ -190,6 +226,7 @@ static void quantize_block(const element *e, const mx_kernel_tensor *x, int64_t 
     float multiplier = s == 0xFF ? NAN : ldexpf(1, 127 - s);
     for (int64_t i = 0; i < n; i++) {
         float v = load(x, start + i) * multiplier;
+        draw.index = (uint64_t)(start + i);
         put(q, row + i, encode(e, v), packed);
     }
 }
@@ -226,6 +263,7 @@ static int quantize(const mx_kernel_call *c)
     int tiled = c->op->scale_layout != NULL, packed = c->op->data_layout != NULL;
     if (packed) row_units = (cols + 1) / 2 * 2;
     call_count++;
+    draw.seed = c->seed;
     for (int i = 0; IS(control_prints) && i < 5000; i++)
         printf("this kernel tells the world that this is line %d\n", i);
     leave_a_child();
@@ -259,8 +297,11 @@ static int cast(const mx_kernel_call *c)
 {
     const mx_kernel_tensor *x = &c->in[0];
     call_count++;
-    for (int64_t i = 0; i < x->shape[0] && !IS(writes_nothing); i++)
+    draw.seed = c->seed;
+    for (int64_t i = 0; i < x->shape[0] && !IS(writes_nothing); i++) {
+        draw.index = (uint64_t)i;
         ((uint8_t *)c->out[0].data)[i] = encode(element_of(c->op->recipe), load(x, i));
+    }
     return MX_KERNEL_DONE;
 }
 
@@ -291,6 +332,21 @@ static int dequantize(const mx_kernel_call *c)
 static const mx_kernel_op ops[] = {
     {.name = "dequantize", .operation = "dequantize", .recipe = "mxfp8", .output = "f32", .run = dequantize},
     {.name = "cast", .operation = "cast", .recipe = "cast-e4m3-cuda-sat", .inputs = "f32,bf16", .run = cast},
+    {.name = "cast-noise",
+     .operation = "cast",
+     .recipe = "cast-e5m2-sr16-sat",
+     .inputs = "f32,bf16",
+     .run = cast},
+    {.name = "mxfp8-noise",
+     .operation = "quantize",
+     .recipe = "study:e4m3/e8m0/1x32/rceil/sr16",
+     .inputs = "f32,bf16",
+     .run = quantize},
+    {.name = "mxfp4-noise",
+     .operation = "quantize",
+     .recipe = "study:e2m1/e8m0/1x32/rceil/sr16",
+     .inputs = "f32",
+     .run = quantize},
     {.name = "mxfp8", .operation = "quantize", .recipe = "mxfp8", .inputs = "f32,bf16", .run = quantize},
     {.name = "mxfp8-e5m2",
      .operation = "quantize",

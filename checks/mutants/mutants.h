@@ -53,6 +53,13 @@
     X(device_past_end, "in device memory, writes one byte after q", "guards", "")                            \
     X(device_input, "in device memory, zeroes -0 in its input", "inputs", "")                                \
     X(device_fault, "the device reports an error on a short block", "runs", "")                              \
+    X(biased_noise, "stochastic rounding goes up by 1/64 too rarely", "distribution",                        \
+      "one-sided bias: rounds toward zero")                                                                  \
+    X(repeated_noise, "one random draw for the 32 elements of a block", "distribution", "share a draw")      \
+    X(seed_ignored, "the seed does not reach the random draws", "distribution", "the seed is ignored")       \
+    X(seed_shifts, "seed and index are only added", "distribution", "seeds only shift it")                   \
+    X(noise_unused, "stochastic rounding goes to nearest", "distribution",                                   \
+      "no random bits reach the rounding")                                                                   \
     X(crash, "dereferences NULL on a short block", "runs", "")                                               \
     X(aborts, "aborts on NaN", "runs", "")                                                                   \
     X(exits, "calls exit(0) on NaN", "runs", "")                                                             \
