@@ -123,6 +123,8 @@ static const struct {
     {"small/mxfp4-thresholds", "quantize", "mxfp4", "f32", 40, 64, 0, 0, thresholds, "scale-rule"},
     {"small/mxfp8-decode", "dequantize", "mxfp8", "f32", 0, 0, 0, 0, NULL, "all-codes"},
     {"small/mxfp4-tail", "quantize", "mxfp4", "f32", 3, 50, 0, 0, normal, "tail"},
+    {"small/mxfp8-noise", "quantize", "study:e4m3/e8m0/1x32/rceil/sr16", "f32", 64, 256, 0, 0, normal,
+     "stochastic"},
 };
 
 /* Every code under 32 scale bytes, the outermost ones among them. */
@@ -149,6 +151,7 @@ static bool make(mx_case *c, size_t i)
     snprintf(c->operation, sizeof c->operation, "%s", rows[i].operation);
     snprintf(c->recipe, sizeof c->recipe, "%s", rows[i].recipe);
     snprintf(c->flags, sizeof c->flags, "%s", rows[i].flags);
+    if (!strcmp(rows[i].flags, "stochastic")) c->verdict = MX_VERDICT_BOUND;
     snprintf(c->reason, sizeof c->reason, "made for the unit tests");
     if (!strcmp(rows[i].operation, "dequantize")) return make_decode(c);
     int64_t width = rows[i].pitch ? rows[i].pitch : rows[i].cols;
