@@ -14,7 +14,7 @@ enum { LANES = 8, SEGMENT = 64, REL_LOWEST = -28 };
 
 /* What a code means, looked up once per element format. */
 typedef struct code_table {
-    float inverse_ulp[256]; /* 1 / spacing at the code */
+    float inverse_ulp[2][256]; /* 1 / spacing beyond the code's magnitude; [1]: before it */
     uint8_t subnormal[256], largest[256];
 } code_table;
 
@@ -74,15 +74,22 @@ void mx_stats_merge(mx_stats *s, const mx_stats *o)
     if (o->worst_row >= 0) keep_worst(s, o->worst_ratio, o->worst_row, o->worst_col);
 }
 
+/* Spacing of the format just beyond |v|, or just before it: at a power of two these differ. */
+static double spacing(const mx_format *f, double v, bool before)
+{
+    if (f->kind != MX_KIND_FLOAT || !isfinite(v) || !(v > 0)) return mx_format_tiny(f);
+    int exponent = ilogb(v);
+    if (before && v == ldexp(1, exponent)) exponent--;
+    int emin = mx_format_emin(f);
+    return ldexp(1, (exponent < emin ? emin : exponent) - f->man_bits);
+}
+
 static void make_table(const mx_format *f, code_table *t)
 {
-    double tiny = mx_format_tiny(f);
     for (uint32_t code = 0; code < 256; code++) {
         double v = fabs(mx_decode(f, code));
-        double ulp = tiny;
-        if (f->kind == MX_KIND_FLOAT && isfinite(v) && v > 0 && ilogb(v) > mx_format_emin(f))
-            ulp = ldexp(1, ilogb(v) - f->man_bits);
-        t->inverse_ulp[code] = (float)(1 / ulp);
+        for (int before = 0; before < 2; before++)
+            t->inverse_ulp[before][code] = (float)(1 / spacing(f, v, before));
         t->subnormal[code] = f->kind == MX_KIND_FLOAT && v > 0 && v < ldexp(1, mx_format_emin(f));
         t->largest[code] = v == mx_format_max(f);
     }
@@ -105,7 +112,7 @@ static uint8_t scale_byte(const mx_recipe *r, const mx_quantized *q, int64_t i)
 }
 
 /* One element: the rare classes first, then the sums of its lane. */
-static void element(mx_stats *s, const band *b, lanes *l, int64_t c, float *segment_e2, float *segment_x2)
+static void element(mx_stats *s, const band *b, lanes *l, int64_t c, double *segment_e2, double *segment_x2)
 {
     float x = b->x[c], y = b->y[c];
     uint8_t code = b->codes[c];
@@ -121,15 +128,16 @@ static void element(mx_stats *s, const band *b, lanes *l, int64_t c, float *segm
     l->xy[k] += dx * dy;
     l->e2[k] += e * e;
     l->e[k] += e;
-    *segment_e2 += (float)(e * e * (double)b->inverse[c] * (double)b->inverse[c]);
-    *segment_x2 += (float)(dx * dx * (double)b->inverse[c] * (double)b->inverse[c]);
+    *segment_e2 += e * e * (double)b->inverse[c] * (double)b->inverse[c];
+    *segment_x2 += dx * dx * (double)b->inverse[c] * (double)b->inverse[c];
     s->subnormal += b->table->subnormal[code];
     if (x == 0) {
         s->zero++;
         return;
     }
     s->flushed += y == 0;
-    double ulps = (x < 0 ? -e : e) * (double)(b->inverse[c] * b->table->inverse_ulp[code]);
+    double away = x < 0 ? -e : e;
+    double ulps = away * (double)(b->inverse[c] * b->table->inverse_ulp[away > 0][code]);
     if (b->table->largest[code] && ulps < -0.5) {
         s->saturated++;
     } else {
@@ -163,11 +171,11 @@ static void add_row(mx_stats *s, const band *b)
         int64_t in_block = b->block_cols - c0 % b->block_cols;
         int64_t end = c0 + (in_block < SEGMENT ? in_block : SEGMENT);
         if (end > b->cols) end = b->cols;
-        float e2 = 0, x2 = 0;
+        double e2 = 0, x2 = 0;
         for (int64_t c = c0; c < end; c++)
             element(s, b, &l, c, &e2, &x2);
-        b->e2[c0 / b->block_cols] += (double)e2;
-        b->x2[c0 / b->block_cols] += (double)x2;
+        b->e2[c0 / b->block_cols] += e2;
+        b->x2[c0 / b->block_cols] += x2;
         c0 = end;
     }
     s->n += (uint64_t)b->cols;

@@ -3,8 +3,9 @@
  * stats.h - what quantisation did to a tensor, as a mergeable summary: counters and exact sums only, so that
  * any split of the tensor over threads, processes and machines gives the same bits.
  *
- * Units: x the value before, y after; e = y - x; ulp the spacing of the element format at y times the block's
- * scale. Relative errors are |e| / |x| over non-zero x. */
+ * Units: x the value before, y after; e = y - x; ulp the spacing of the element format between the two
+ * neighbours of x, times the block's scale (beyond the largest: the spacing before it). Relative errors are
+ * |e| / |x| over non-zero x. */
 #ifndef MX_STATS_H
 #define MX_STATS_H
 
