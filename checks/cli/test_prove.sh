@@ -9,4 +9,4 @@ expect 0 'of which this shard' "$MXCHECK" prove --operation cast --recipe cast-e
 expect 2 'no operation to exhaust' "$MXCHECK" prove --recipe nvfp4-te
 expect 2 '0 <= I < N' "$MXCHECK" prove --shard 2/2
 expect 2 'time limit' "$MXCHECK" prove --timeout never
-expect 3 'missing.so' "$MXCHECK" prove --kernel ./missing.so
+expect 2 'missing.so' "$MXCHECK" prove --kernel ./missing.so
