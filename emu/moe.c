@@ -81,9 +81,11 @@ static void choose(const double *logits, int32_t experts, int32_t top, int32_t *
 {
     uint64_t taken = 0;
     for (int32_t i = 0; i < top; i++) {
-        int32_t best = -1;
-        for (int32_t e = 0; e < experts; e++)
-            if (!(taken >> e & 1) && (best < 0 || logits[e] > logits[best])) best = e;
+        int32_t best = 0;
+        while (taken >> best & 1)
+            best++;
+        for (int32_t e = best + 1; e < experts; e++)
+            if (!(taken >> e & 1) && logits[e] > logits[best]) best = e;
         choice[i] = best;
         taken |= (uint64_t)1 << best;
     }

@@ -58,11 +58,11 @@ static const struct {
 static int split(char *text, char separator, char *words[MAX_WORDS])
 {
     int n = 0;
-    for (char *p = text; p; n++) {
+    for (char *p = text, *end; p; p = end ? end + 1 : NULL) {
         if (n == MAX_WORDS) return 0;
-        words[n] = p;
-        p = strchr(p, separator);
-        if (p) *p++ = 0;
+        words[n++] = p;
+        end = strchr(p, separator);
+        if (end) *end = 0;
     }
     return n;
 }

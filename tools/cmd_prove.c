@@ -83,7 +83,7 @@ static int add_offer(const arguments *a, const offer *o, int op, targets *t)
         list[t->n].op = op;
         if ((*o->inputs && !in_list(o->inputs, formats[i])) || !in_list(a->inputs, formats[i])) continue;
         if (prove_domain_make(o->operation, recipe, formats[i], &list[t->n].domain, &e)) {
-            if (a->operation || a->recipe)
+            if (a->operation)
                 fprintf(stderr, "mxcheck prove: %s: %s: %s\n", o->name, e.place, e.message);
             continue;
         }
@@ -93,14 +93,8 @@ static int add_offer(const arguments *a, const offer *o, int op, targets *t)
     return 0;
 }
 
-/* Ids outlive their cases: the rows of the result point at them. */
-static const char *keep_id(const char *id)
-{
-    char *copy = strdup(id);
-    return copy ? copy : "";
-}
-
-static int exhaust(const arguments *a, subject *s, const targets *t, result *r)
+/* `kept` has room for every part: the rows of the result point at the cases' ids. */
+static int exhaust(const arguments *a, subject *s, const targets *t, mx_case *kept, result *r)
 {
     char argument[512];
     snprintf(argument, sizeof argument, "--kernel %s", a->kernel);
@@ -114,12 +108,11 @@ static int exhaust(const arguments *a, subject *s, const targets *t, result *r)
     int64_t done = 0;
     for (size_t i = 0; i < t->n; i++)
         for (int64_t k = a->shard; k < t->list[i].domain.parts; k += a->shards) {
-            mx_case c;
+            mx_case *c = &kept[done];
             mx_error e = {MX_OK, "", ""};
-            if (prove_case(&t->list[i].domain, k, &c, &e)) return fail_with(WHO, &e);
-            judge_case(r, to, s, t->list[i].op, &c, &o);
-            to->rows[to->n_rows - 1].id = keep_id(c.id);
-            prove_case_free(&c);
+            if (prove_case(&t->list[i].domain, k, c, &e)) return fail_with(WHO, &e);
+            judge_case(r, to, s, t->list[i].op, c, &o);
+            prove_case_free(c);
             progress_show(&bar, (double)++done, (double)t->parts);
         }
     progress_end(&bar);
@@ -185,7 +178,9 @@ static int run(int argc, char **argv)
     if (!status && !t.n)
         status =
             fail_usage(WHO, "%s: no operation to exhaust%s", a.kernel, a.recipe ? " under that recipe" : "");
-    if (!status) status = exhaust(&a, &s, &t, &r);
+    mx_case *kept = calloc((size_t)t.parts + 1, sizeof *kept);
+    if (!status && !kept) status = fail_usage(WHO, "out of memory");
+    if (!status) status = exhaust(&a, &s, &t, kept, &r);
     if (!status) {
         mx_error e = {MX_OK, "", ""};
         report_text(&r, stdout);
@@ -195,6 +190,7 @@ static int run(int argc, char **argv)
         if (a.json && report_json(&r, a.json, &e)) status = fail_with(WHO, &e);
     }
     free(t.list);
+    free(kept);
     result_free(&r);
     subject_close(&s);
     return status;

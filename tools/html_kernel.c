@@ -98,6 +98,6 @@ void html_kernel(page *p, const json_t *report)
         if (*html_string(s, "device")) page_paragraph(p, "%s", html_string(s, "device"));
         if (*html_string(s, "cannot_run")) page_paragraph(p, "Not run: %s", html_string(s, "cannot_run"));
         counts(p, s);
-        json_array_foreach(json_object_get(s, "findings"), k, f) finding(p, f);
+        json_array_foreach(json_object_get(s, "findings"), k, f) { finding(p, f); }
     }
 }
