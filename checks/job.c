@@ -55,13 +55,21 @@ static bool placed_elsewhere(const offer *o, const mx_case *c)
            (strcmp(o->scale_layout, c->scale_layout) || strcmp(o->data_layout, c->data_layout));
 }
 
+/* The recipe claimed is the case's, by name or by all that it does. */
+static bool claims(const offer *o, const char *recipe)
+{
+    if (!strcmp(o->recipe, recipe) || !strcmp(o->recipe, "*")) return true;
+    const mx_recipe *a = mx_recipe_find(o->recipe), *b = mx_recipe_find(recipe);
+    return a && b && mx_recipe_same(a, b);
+}
+
 bool offer_takes(const offer *o, const mx_case *c, const char **why)
 {
     const char *unused;
     if (!why) why = &unused;
     *why = NULL;
     if (strcmp(o->operation, c->operation)) return false;
-    if (strcmp(o->recipe, c->recipe) && strcmp(o->recipe, "*")) return false;
+    if (!claims(o, c->recipe)) return false;
     if (placed_elsewhere(o, c)) return false;
     if (*c->scale_layout && strcmp(or_row_major(o->scale_layout), c->scale_layout)) return false;
     if (*c->data_layout && strcmp(or_row_major(o->data_layout), c->data_layout)) return false;

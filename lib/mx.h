@@ -154,6 +154,9 @@ void mx_recipe_block(const mx_recipe *r, int64_t rows, int64_t cols, int64_t *bl
                      int64_t *block_cols);
 /* The recipe that a kernel with both directions uses for its columnwise copy (1x32 -> 32x1); NULL if none. */
 const mx_recipe *mx_recipe_columnwise(const mx_recipe *r);
+/* Do both give the same bytes for every input? True where all columns but name, text, source and date are
+ * equal: "mxfp8" is the convention that "mxfp8-te" names by its owner. */
+bool mx_recipe_same(const mx_recipe *a, const mx_recipe *b);
 bool mx_recipe_has_global(const mx_recipe *r); /* NVFP4: a second-level fp32 scale */
 
 /* A matrix in memory: rows x cols of `format`, row r starting `pitch` elements after row r-1. */

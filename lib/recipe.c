@@ -151,3 +151,14 @@ const mx_recipe *mx_recipe_columnwise(const mx_recipe *r)
     }
     return NULL;
 }
+
+bool mx_recipe_same(const mx_recipe *a, const mx_recipe *b)
+{
+    mx_recipe columns[2];
+    const mx_recipe *const rows[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        memcpy(&columns[i], rows[i], sizeof columns[i]);
+        columns[i].name = columns[i].distinguishes = columns[i].source = columns[i].date = NULL;
+    }
+    return !memcmp(&columns[0], &columns[1], sizeof columns[0]);
+}

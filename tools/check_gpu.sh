@@ -40,7 +40,7 @@ echo "== compute-sanitizer, on small sizes"
 : >"$results/sanitizer.txt"
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck initcheck; do
-        for only in ${SANITIZED:-odd-size}; do
+        for only in ${SANITIZED:-swiglu-quantize-both:mxfp8:33x31:f32 shape:33x127:mxfp8:bf16}; do
             timeout "${SANITIZER_SECONDS:-100}" compute-sanitizer --tool "$tool" --target-processes all \
                 --error-exitcode 9 "$build/mxcheck" kernel --vectors vectors/ --subject gpu --only "$only" --repeat 1 \
                 --timeout 90 >"$results/sanitizer-$tool.log" 2>&1

@@ -144,6 +144,26 @@ START_TEST(no_disagreement_is_missing)
 }
 END_TEST
 
+START_TEST(same_bytes_under_two_names)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {{"mxfp8", "mxfp8-te", true},
+                {"mxfp8-col", "mxfp8-te-col", true},
+                {"mxfp8-e5m2", "mxfp8-e5m2-te", true},
+                {"mxfp8-32x32", "mxfp8-te-32x32", true},
+                {"mxfp8", "mxfp8-ao-rceil", false},
+                {"mxfp8", "mxfp8-col", false},
+                {"mxfp8", "mxfp8-floor", false},
+                {"nvfp4", "nvfp4-te", false},
+                {"mxfp8", "study:e4m3/e8m0/1x32/rceil/rne", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(mx_recipe_same(mx_recipe_find(rows[i].a), mx_recipe_find(rows[i].b)) == rows[i].same,
+                      "%s, %s", rows[i].a, rows[i].b);
+}
+END_TEST
+
 Suite *test_recipes(void)
 {
     Suite *s = suite_create("recipes");
@@ -151,6 +171,7 @@ Suite *test_recipes(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, everybody_answers_as_recorded, 0, (int)(sizeof blocks / sizeof *blocks));
     tcase_add_loop_test(t, every_converter_answers_as_recorded, 0, (int)(sizeof casts / sizeof *casts));
+    tcase_add_test(t, same_bytes_under_two_names);
     tcase_add_test(t, four_blocks_are_a_fingerprint);
     tcase_add_test(t, no_disagreement_is_missing);
     suite_add_tcase(s, t);
