@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows are the unit of summation: within a row, sums run in eight double lanes in a fixed order; each row's
- * sums go into exact accumulators. So the result depends on the data alone. */
+ * Rows are the unit of summation: within a row, sums run in eight double lanes in a fixed order, 64 elements
+ * at a time (stats_chunk.h); each row's sums go into exact accumulators. So the result depends on the data
+ * alone. */
 #include "stats.h"
 
 #include <math.h>
@@ -9,28 +10,26 @@
 #include <string.h>
 
 #include "quantize.h"
+#include "stats_chunk.h"
 
-enum { LANES = 8, SEGMENT = 64, REL_LOWEST = -28 };
-
-/* What a code means, looked up once per element format. */
-typedef struct code_table {
-    float inverse_ulp[2][256]; /* 1 / spacing beyond the code's magnitude; [1]: before it */
-    uint8_t subnormal[256], largest[256];
-} code_table;
+/* Counts of a call, small and in two copies: consecutive elements often share a bin, and an increment would
+ * wait for the one before it. */
+typedef struct tally {
+    uint32_t codes[2][256], relative[2][MX_CHUNK_NO_RELATIVE + 1], ulps[2][MX_CHUNK_NO_ULP + 1];
+    uint32_t elements;
+} tally;
 
 /* A band of block rows: per column the inverse of its scale, and the sums of its block so far. */
 typedef struct band {
-    const code_table *table;
+    const mx_chunk_format *format;
+    mx_chunk_add add;
+    tally *tally;
     const float *x, *y;
     const uint8_t *codes;
     float *inverse;  /* per column; 0 where the scale is 0, NaN or Inf */
     double *e2, *x2; /* per block column */
     int64_t cols, block_cols;
 } band;
-
-typedef struct lanes {
-    double x2[LANES], y2[LANES], xy[LANES], e2[LANES], e[LANES], u[LANES], u2[LANES];
-} lanes;
 
 void mx_stats_init(mx_stats *s)
 {
@@ -74,25 +73,17 @@ void mx_stats_merge(mx_stats *s, const mx_stats *o)
     if (o->worst_row >= 0) keep_worst(s, o->worst_ratio, o->worst_row, o->worst_col);
 }
 
-/* Spacing of the format just beyond |v|, or just before it: at a power of two these differ. */
-static double spacing(const mx_format *f, double v, bool before)
+/* A fixed-point format has the spacing of the binade of 1 everywhere. */
+static mx_chunk_format chunk_format(const mx_format *f)
 {
-    if (f->kind != MX_KIND_FLOAT || !isfinite(v) || !(v > 0)) return mx_format_tiny(f);
-    int exponent = ilogb(v);
-    if (before && v == ldexp(1, exponent)) exponent--;
-    int emin = mx_format_emin(f);
-    return ldexp(1, (exponent < emin ? emin : exponent) - f->man_bits);
-}
-
-static void make_table(const mx_format *f, code_table *t)
-{
-    for (uint32_t code = 0; code < 256; code++) {
-        double v = fabs(mx_decode(f, code));
-        for (int before = 0; before < 2; before++)
-            t->inverse_ulp[before][code] = (float)(1 / spacing(f, v, before));
-        t->subnormal[code] = f->kind == MX_KIND_FLOAT && v > 0 && v < ldexp(1, mx_format_emin(f));
-        t->largest[code] = v == mx_format_max(f);
-    }
+    bool floating = f->kind == MX_KIND_FLOAT;
+    int32_t least = (127 + (floating ? mx_format_emin(f) : 0)) << 23;
+    const float within = 1 - 0x1p-10f;
+    return (mx_chunk_format){.least = least,
+                             .most = floating ? 254 << 23 : least,
+                             .twice = (254u + f->man_bits) << 23,
+                             .largest = (float)mx_format_max(f) * within,
+                             .normal = floating ? ldexpf(within, mx_format_emin(f)) : 0};
 }
 
 static double scale_value(const mx_recipe *r, const mx_quantized *q, int64_t i)
@@ -111,51 +102,35 @@ static uint8_t scale_byte(const mx_recipe *r, const mx_quantized *q, int64_t i)
     return (uint8_t)(bits >> 23);
 }
 
-/* One element: the rare classes first, then the sums of its lane. */
-static void element(mx_stats *s, const band *b, lanes *l, int64_t c, double *segment_e2, double *segment_x2)
+static void flush_tally(mx_stats *s, tally *t)
 {
-    float x = b->x[c], y = b->y[c];
-    uint8_t code = b->codes[c];
-    s->codes[code]++;
-    if (!isfinite(x) || !isfinite(y)) {
-        s->nonfinite++;
-        return;
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 256; i++)
+            s->codes[i] += t->codes[k][i];
+        for (int i = 0; i < MX_REL_BINS; i++)
+            s->relative[i] += t->relative[k][i];
+        for (int i = 0; i < MX_ULP_BINS; i++)
+            s->ulps[i] += t->ulps[k][i];
     }
-    double dx = (double)x, dy = (double)y, e = dy - dx;
-    int k = (int)(c % LANES);
-    l->x2[k] += dx * dx;
-    l->y2[k] += dy * dy;
-    l->xy[k] += dx * dy;
-    l->e2[k] += e * e;
-    l->e[k] += e;
-    *segment_e2 += e * e * (double)b->inverse[c] * (double)b->inverse[c];
-    *segment_x2 += dx * dx * (double)b->inverse[c] * (double)b->inverse[c];
-    s->subnormal += b->table->subnormal[code];
-    if (x == 0) {
-        s->zero++;
-        return;
+    memset(t, 0, sizeof *t);
+}
+
+static inline void count_one(tally *t, int copy, uint8_t code, const mx_chunk *k, int i)
+{
+    t->codes[copy][code]++;
+    t->relative[copy][k->relative_bin[i]]++;
+    t->ulps[copy][k->ulp_bin[i]]++;
+}
+
+static void count_bins(tally *t, const uint8_t *codes, const mx_chunk *k, int n)
+{
+    int i = 0;
+    for (; i + 1 < n; i += 2) {
+        count_one(t, 0, codes[i], k, i);
+        count_one(t, 1, codes[i + 1], k, i + 1);
     }
-    s->flushed += y == 0;
-    double away = x < 0 ? -e : e;
-    double ulps = away * (double)(b->inverse[c] * b->table->inverse_ulp[away > 0][code]);
-    if (b->table->largest[code] && ulps < -0.5) {
-        s->saturated++;
-    } else {
-        l->u[k] += ulps;
-        l->u2[k] += ulps * ulps;
-        s->u_n++;
-    }
-    double bin = floor(ulps * (MX_ULP_BINS / 2)) + MX_ULP_BINS / 2;
-    s->ulps[bin < 0 ? 0 : bin >= MX_ULP_BINS ? MX_ULP_BINS - 1 : (int)bin]++;
-    if (e == 0) {
-        s->exact++;
-        return;
-    }
-    float relative = (float)fabs(e / dx);
-    uint32_t bits;
-    memcpy(&bits, &relative, 4);
-    int at = (int)(bits >> 20) - ((127 + REL_LOWEST) << 3);
-    s->relative[at < 0 ? 0 : at >= MX_REL_BINS ? MX_REL_BINS - 1 : at]++;
+    if (i < n) count_one(t, 0, codes[i], k, i);
+    t->elements += (uint32_t)n;
 }
 
 static double fold(const double *v)
@@ -163,20 +138,58 @@ static double fold(const double *v)
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
+/* Eight elements of one block are folded before they are added to it. */
+static void add_to_blocks(const band *b, const mx_chunk *k, int64_t c0, int n)
+{
+    bool in_eights = b->block_cols % MX_CHUNK_LANES == 0;
+    int step = in_eights ? MX_CHUNK_LANES : 1;
+    int64_t block = c0 / b->block_cols, left = b->block_cols - c0 % b->block_cols;
+    for (int i = 0; i < n; i += step) {
+        b->e2[block] += in_eights ? fold(k->e2 + i) : k->e2[i];
+        b->x2[block] += in_eights ? fold(k->x2 + i) : k->x2[i];
+        left -= step;
+        if (left > 0) continue;
+        block++;
+        left = b->block_cols;
+    }
+}
+
+static void add_counters(mx_stats *s, const mx_chunk *k, int n)
+{
+    s->nonfinite += (uint64_t)k->nonfinite;
+    s->zero += (uint64_t)(k->zero - (MX_CHUNK - n)); /* what fills up the last chunk is zero */
+    s->flushed += (uint64_t)k->flushed;
+    s->saturated += (uint64_t)k->saturated;
+    s->subnormal += (uint64_t)k->subnormal;
+    s->exact += (uint64_t)k->exact;
+    s->u_n += (uint64_t)k->u_n;
+}
+
+/* The rest of a row as a whole chunk, filled up with zeros. */
+static void add_tail(const band *b, int64_t c0, int n, mx_chunk_lanes *l, mx_chunk *k)
+{
+    float x[MX_CHUNK] = {0}, y[MX_CHUNK] = {0}, inverse[MX_CHUNK] = {0};
+    memcpy(x, b->x + c0, (size_t)n * sizeof *x);
+    memcpy(y, b->y + c0, (size_t)n * sizeof *y);
+    memcpy(inverse, b->inverse + c0, (size_t)n * sizeof *inverse);
+    b->add(b->format, x, y, inverse, l, k);
+}
+
 static void add_row(mx_stats *s, const band *b)
 {
-    lanes l;
+    mx_chunk_lanes l;
+    mx_chunk k;
     memset(&l, 0, sizeof l);
-    for (int64_t c0 = 0; c0 < b->cols;) {
-        int64_t in_block = b->block_cols - c0 % b->block_cols;
-        int64_t end = c0 + (in_block < SEGMENT ? in_block : SEGMENT);
-        if (end > b->cols) end = b->cols;
-        double e2 = 0, x2 = 0;
-        for (int64_t c = c0; c < end; c++)
-            element(s, b, &l, c, &e2, &x2);
-        b->e2[c0 / b->block_cols] += e2;
-        b->x2[c0 / b->block_cols] += x2;
-        c0 = end;
+    for (int64_t c = 0; c < b->cols; c += MX_CHUNK) {
+        int n = b->cols - c < MX_CHUNK ? (int)(b->cols - c) : MX_CHUNK;
+        if (n == MX_CHUNK)
+            b->add(b->format, b->x + c, b->y + c, b->inverse + c, &l, &k);
+        else
+            add_tail(b, c, n, &l, &k);
+        count_bins(b->tally, b->codes + c, &k, n);
+        add_counters(s, &k, n);
+        add_to_blocks(b, &k, c, n);
+        if (b->tally->elements > UINT32_MAX / 2) flush_tally(s, b->tally);
     }
     s->n += (uint64_t)b->cols;
     mx_sum_add(&s->x2, fold(l.x2));
@@ -197,6 +210,7 @@ static void open_band(mx_stats *s, const mx_recipe *r, const mx_quantized *q, in
         int64_t i = grid_row * grid_cols + k;
         double value = scale_value(r, q, i);
         float inverse = isfinite(value) && value > 0 ? (float)(1 / value) : 0;
+        if (!isfinite(inverse)) inverse = 0;
         uint8_t byte = scale_byte(r, q, i);
         s->scales[byte]++;
         if (byte) {
@@ -230,8 +244,7 @@ mx_status mx_stats_add(mx_stats *s, const mx_recipe *r, const float *x, const mx
         return mx_fail(e, MX_UNSUPPORTED, mx_recipe_name(r), "a plain cast has no blocks");
     mx_recipe_block(r, rows, cols, &block_rows, &block_cols);
     mx_scale_grid(r, rows, cols, &grid_rows, &grid_cols);
-    code_table table;
-    make_table(mx_recipe_element(r), &table);
+    mx_chunk_format format = chunk_format(mx_recipe_element(r));
     float *inverse = malloc(sizeof *inverse * (size_t)(cols + 1));
     double *sums = malloc(sizeof *sums * 2 * (size_t)(grid_cols + 1));
     if (!inverse || !sums) {
@@ -239,7 +252,10 @@ mx_status mx_stats_add(mx_stats *s, const mx_recipe *r, const float *x, const mx
         free(sums);
         return mx_fail(e, MX_NO_MEMORY, mx_recipe_name(r), "out of memory");
     }
-    band b = {&table, x, y, q->codes, inverse, sums, sums + grid_cols, cols, block_cols};
+    tally counts;
+    memset(&counts, 0, sizeof counts);
+    band b = {&format, mx_chunk_best(),  &counts, x,         y, q->codes, inverse,
+              sums,    sums + grid_cols, cols,    block_cols};
     for (int64_t g = 0; cols && g < grid_rows; g++) {
         open_band(s, r, q, g, grid_cols, &b);
         int64_t end = (g + 1) * block_rows < rows ? (g + 1) * block_rows : rows;
@@ -251,6 +267,7 @@ mx_status mx_stats_add(mx_stats *s, const mx_recipe *r, const float *x, const mx
         }
         close_band(s, &b, row0 + g * block_rows, grid_cols);
     }
+    flush_tally(s, &counts);
     free(inverse);
     free(sums);
     return MX_OK;
@@ -282,7 +299,7 @@ double mx_stats_relative_quantile(const mx_stats *s, double p)
     if (below >= wanted) return 0;
     for (int i = 0; i < MX_REL_BINS; i++) {
         below += s->relative[i];
-        if (below >= wanted) return ldexp(1 + (i % 8 + 1) / 8.0, REL_LOWEST + i / 8);
+        if (below >= wanted) return ldexp(1 + (i % 8 + 1) / 8.0, MX_REL_LOWEST + i / 8);
     }
     return (double)INFINITY;
 }

@@ -14,7 +14,8 @@
 
 enum {
     MX_REL_PER_OCTAVE = 8,
-    MX_REL_OCTAVES = 32, /* 2^-28 to 2^4 */
+    MX_REL_OCTAVES = 32,
+    MX_REL_LOWEST = -28, /* bins from 2^-28 to 2^4 */
     MX_REL_BINS = MX_REL_PER_OCTAVE * MX_REL_OCTAVES,
     MX_ULP_BINS = 64, /* of 1/32 ulp: -1 to +1, signed; the ends take what lies outside */
     MX_SPREAD_BINS = 64

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "data.h"
+#include "fast.h"
 #include "quantize.h"
 #include "random.h"
 #include "stats.h"
@@ -335,6 +336,24 @@ START_TEST(merged_parts_are_the_whole)
 }
 END_TEST
 
+START_TEST(same_bits_on_every_instruction_set)
+{
+    static const char *const sets[] = {"scalar", "avx2", "avx512"};
+    const mx_recipe *r = recipe(elements[_i], "floor", "rne");
+    mx_stats first;
+    bool have = false;
+    fill_mixed();
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if (!mx_fast_select(sets[i])) continue;
+        measure(r);
+        if (have) same(&first, &stats);
+        first = stats;
+        have = true;
+    }
+    mx_fast_select(NULL);
+}
+END_TEST
+
 START_TEST(shards_and_threads_of_a_sweep)
 {
     static const char *const names[] = {"mxfp8", "nvfp4-te", "fp8-tensor", "fp8-128x128",
@@ -379,6 +398,7 @@ Suite *test_stats(void)
     tcase_add_loop_test(t, as_a_plain_loop, 0, COUNT(elements));
     tcase_add_test(t, quantiles_of_relative_errors);
     tcase_add_test(t, merged_parts_are_the_whole);
+    tcase_add_loop_test(t, same_bits_on_every_instruction_set, 0, COUNT(elements));
     tcase_add_test(t, shards_and_threads_of_a_sweep);
     suite_add_tcase(s, t);
     return s;
