@@ -58,11 +58,11 @@ mx_unit mx_unit_of(const mx_model *m)
         u.flushes = true;
         break;
     }
-    if (m->late_c) {
-        u.lanes = m->lanes;
-        u.toward_zero = false; /* the last addition is to nearest */
-        u.step += 0x1p-24;
-        u.growth = 0x1p-24;
+    if (m->late_c) { /* one more addition, to nearest in the accumulator's format */
+        double nearest = m->output == MX_OUT_F16_RNE ? 0x1p-11 : 0x1p-24;
+        u.toward_zero = false;
+        u.step += nearest;
+        u.growth += nearest;
         u.quantum *= 2;
     }
     return u;

@@ -25,6 +25,14 @@ START_TEST(bounds_hold)
 }
 END_TEST
 
+/* A dot product that a bound with one rounding too few let out. */
+START_TEST(late_addition_of_f16_is_counted)
+{
+    fuzz_counts c = fuzz_bounds(mx_model_find("sm90-mma-fp8-f16"), 5062301, 1);
+    ck_assert_msg(!*c.violation, "%s", c.violation);
+}
+END_TEST
+
 /* K = 128 on Hopper's fp8 unit, all products 1: T = 128, (128 + 4) 2^-13 + 4 2^-13 = 1.66 % of M. */
 START_TEST(a_priori_is_as_worked_out)
 {
@@ -110,6 +118,7 @@ Suite *test_bound(void)
     TCase *t = tcase_create("proved");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, bounds_hold, 0, (int)mx_model_count());
+    tcase_add_test(t, late_addition_of_f16_is_counted);
     tcase_add_test(t, a_priori_is_as_worked_out);
     tcase_add_test(t, classes_come_first);
     tcase_add_test(t, products_lie_in_their_interval);
