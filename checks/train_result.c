@@ -81,7 +81,10 @@ void train_print(const train_study *s, FILE *out)
             "deviations, window %d\nsums: %s\n\n",
             p->shape.layers, p->shape.dim, p->shape.heads, p->shape.experts, p->shape.top, p->shape.hidden,
             p->shape.context, (long long)s->runs[0].parameters, p->steps, p->batch, p->micro, seeds,
-            TRAIN_BAND, s->window, scheme->model ? scheme->model->name : "fp32, k ascending");
+            TRAIN_BAND, s->window,
+            scheme->run     ? "by the kernel under test"
+            : scheme->model ? scheme->model->name
+                            : "fp32, k ascending");
     if (scheme->model)
         fprintf(out, "model %s, schedule %s: %s\n\n", scheme->model->name,
                 mx_schedule_text(&scheme->schedule, schedule, sizeof schedule),
@@ -126,8 +129,10 @@ static json_t *setup_to_json(const train_study *s)
                      p->shape.hidden, "experts", p->shape.experts, "top", p->shape.top, "vocabulary",
                      p->shape.vocabulary, "parameters", (json_int_t)s->runs[0].parameters, "rate", p->rate,
                      "data_seed", (json_int_t)p->data_seed, "model",
-                     scheme->model ? scheme->model->name : "fp32, k ascending", "schedule",
-                     mx_schedule_text(&scheme->schedule, schedule, sizeof schedule));
+                     scheme->run     ? "kernel"
+                     : scheme->model ? scheme->model->name
+                                     : "fp32, k ascending",
+                     "schedule", mx_schedule_text(&scheme->schedule, schedule, sizeof schedule));
 }
 
 static json_t *runs_to_json(const train_study *s)

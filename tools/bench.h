@@ -46,7 +46,7 @@ typedef struct bench_section {
     void (*run)(const bench_options *o, bench_report *report);
 } bench_section;
 
-extern const bench_section bench_cpu, bench_models, bench_gpu;
+extern const bench_section bench_cpu, bench_models, bench_gpu, bench_layers;
 
 /* Print each row's rate against that of the same row in an earlier --json file; false, with a message on
  * stderr, where the file cannot be read. */

@@ -13,7 +13,7 @@
 #include "fast.h"
 
 /* A new section is a new row. */
-static const bench_section *const sections[] = {&bench_cpu, &bench_gpu, &bench_models};
+static const bench_section *const sections[] = {&bench_cpu, &bench_gpu, &bench_models, &bench_layers};
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
 bench_row *bench_add(bench_report *report, const char *section)
@@ -103,6 +103,7 @@ static const struct argp_option options[] = {
     {"cpu", SECTION_KEY, 0, 0, "the CPU section", 1},
     {"gpu", SECTION_KEY + 1, 0, 0, "the GPU section", 1},
     {"models", SECTION_KEY + 2, 0, 0, "emulated matrix instructions and products", 1},
+    {"layers", SECTION_KEY + 3, 0, 0, "a MoE layer's gradient, a training step", 1},
     {"kernel", 'k', "LIB", 0, "GPU: a library with kernels and a timer (default: the bundled one)", 2},
     {"only", 'o', "TEXT", 0, "GPU: the operations whose name holds TEXT, instead of the usual ones", 2},
     {"earlier", 'e', "FILE", 0, "compare with the rows that --json wrote earlier", 2},
@@ -146,7 +147,7 @@ static int run(int argc, char **argv)
         .parser = parse,
         .doc = "Measure speed against the machine's own limits, in one run.\v"
                "Every rate stands beside its limit's, measured in turns with it; medians. Sections: --cpu, "
-               "--gpu, --models; "
+               "--gpu, --models, --layers; "
                "all without an option.\n\nExample: mxcheck bench --cpu --json bench.json"};
     static bench_report report;
     arguments a = {.options = {.repeats = 7}};

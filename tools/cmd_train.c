@@ -10,6 +10,7 @@
 #include "fail.h"
 #include "file.h"
 #include "genesis.h"
+#include "gradient_kernel.h"
 #include "json.h"
 #include "model.h"
 #include "progress.h"
@@ -27,7 +28,8 @@ typedef struct arguments {
     train_setup setup;
     int32_t seeds, scheme_seeds, until;
     int threads;
-    const char *text, *json, *model, *schedule, *checkpoint;
+    const char *text, *json, *model, *schedule, *checkpoint, *kernel;
+    subject subject; /* the kernel under test, where there is one */
     bool resume;
 } arguments;
 
@@ -46,6 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'l': a->setup.shape.layers = (int32_t)word_number(state, "layers", arg, 1, LM_MOST_LAYERS); return 0;
     case 'x': a->setup.shape.context = (int32_t)word_number(state, "context", arg, 1, 1024); return 0;
     case 'D': a->setup.data_seed = (uint64_t)word_number(state, "data-seed", arg, 0, INT32_MAX); return 0;
+    case 'K': a->kernel = arg; return 0;
     case 'm': a->model = arg; return 0;
     case 'c': a->schedule = arg; return 0;
     case 't': a->text = arg; return 0;
@@ -59,6 +62,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->scheme_seeds > a->seeds) argp_error(state, "--scheme-seeds is more than --seeds");
         if ((a->resume || a->until) && !a->checkpoint)
             argp_error(state, "which file? --checkpoint is missing");
+        if (a->kernel && a->model)
+            argp_error(state, "--kernel and --model: who multiplies is the kernel or the emulator");
         if (a->setup.batch % a->setup.micro) argp_error(state, "--micro must divide --batch");
         if (a->setup.shape.dim % a->setup.shape.heads)
             argp_error(state, "--dim must be a multiple of %d", a->setup.shape.heads);
@@ -72,6 +77,10 @@ static const struct argp_option options[] = {
      "Schemes: RECIPE, RECIPE+GRADIENT-RECIPE, each with @VARIANT (double-quantised, rowwise-reused, "
      "wgrad-rowwise, dgrad-rowwise, gradients-scaled, dropped-micro-batch)",
      0},
+    {"kernel", 'K', "LIB.so", 0,
+     "Multiply quantised operands by this library's grouped-forward, grouped-dgrad and grouped-wgrad "
+     "(mx_kernel.h)",
+     1},
     {"model", 'm', "NAME", 0,
      "Accumulation model of the products that it takes; without: fp32, k ascending (much faster)", 1},
     {"schedule", 'c', "TEXT", 0, "What the kernel does above the matrix instruction (chain)", 1},
@@ -117,7 +126,7 @@ static int read_text(const arguments *a, train_text *out)
     return s ? fail_with(WHO, &e) : 0;
 }
 
-static int add_run(const arguments *a, train_study *s, const char *name, uint64_t seed, bool reordered)
+static int add_run(arguments *a, train_study *s, const char *name, uint64_t seed, bool reordered)
 {
     mx_error e = {MX_OK, "", ""};
     train_run *r = &s->runs[s->n_runs];
@@ -130,6 +139,10 @@ static int add_run(const arguments *a, train_study *s, const char *name, uint64_
     if (a->model && !m) return fail_usage(WHO, "no model '%s'; `mxcheck list models` has them all", a->model);
     bool takes = r->scheme.arith == MX_ARITH_QUANTIZED || (m && mx_model_accepts(m, mx_format_find("bf16")));
     r->scheme.model = takes ? m : NULL;
+    if (a->kernel && r->scheme.arith == MX_ARITH_QUANTIZED) {
+        r->scheme.run = gradient_kernel_run;
+        r->scheme.context = &a->subject;
+    }
     s->n_runs++;
     return train_run_make(&s->setup, r, &e) ? fail_with(WHO, &e) : 0;
 }
@@ -205,7 +218,7 @@ static int check_statuses(const train_study *s)
         if (s->runs[i].status) {
             mx_error e = s->runs[i].error;
             fail_with(s->runs[i].scheme_name, &e);
-            return e.status == MX_UNSUPPORTED ? EXIT_CANNOT_RUN : EXIT_USAGE;
+            return e.status == MX_UNSUPPORTED || e.status == MX_CANNOT_RUN ? EXIT_CANNOT_RUN : EXIT_USAGE;
         }
     return 0;
 }
@@ -229,6 +242,17 @@ static int study(const arguments *a, train_study *s, const char *const *right, s
     return status ? status : train_passed(s) ? EXIT_PASSED : EXIT_FINDINGS;
 }
 
+static int open_kernel(arguments *a)
+{
+    const subject_limits limits = {60};
+    if (!a->kernel) return 0;
+    subject_open_library(&a->subject, a->kernel, &limits);
+    a->threads = 1; /* one call of a kernel at a time */
+    if (!*a->subject.cannot) return 0;
+    fail_usage(WHO, "%s: %s", a->kernel, printable(a->subject.cannot));
+    return a->subject.status == MX_CANNOT_RUN ? EXIT_CANNOT_RUN : EXIT_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -241,6 +265,7 @@ static int run(int argc, char **argv)
             "is judged too.\v"
             "Examples: mxcheck train\n"
             "          mxcheck train --recipe mxfp8,nvfp4 --steps 1000 --json train.json\n"
+            "          mxcheck train --recipe mxfp8 --kernel ./libkernel.so\n"
             "          mxcheck train --recipe mxfp8 --model sm100-mxf8f6f4"};
     arguments a = {.setup = {{0, 32, 64, 4, 2, 64, 4, 2}, 500, 8, 2, 3e-3, 1}, .seeds = 4, .scheme_seeds = 2};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
@@ -249,8 +274,10 @@ static int run(int argc, char **argv)
     train_study s = {.setup = a.setup, .window = train_window(&a.setup)};
     int status = read_text(&a, &s.text);
     s.setup.shape.vocabulary = s.text.vocabulary;
+    if (!status) status = open_kernel(&a);
     if (!status) status = make_runs(&a, &s, names, n);
     if (!status) status = study(&a, &s, names, right);
+    if (a.kernel) subject_close(&a.subject);
     train_study_free(&s);
     words_free(&a.recipes);
     return status;

@@ -18,6 +18,13 @@ small='--steps 12 --seeds 2 --scheme-seeds 1 --dim 32 --hidden 32 --batch 4 --la
     expect 1 "'dropped-micro-batch'" "$MXCHECK" train $small --recipe mxfp8@dropped-micro-batch
     expect 0 'sm100-mxf8f6f4' "$MXCHECK" train $small --recipe mxfp8 --model sm100-mxf8f6f4
     expect 3 'does not take' "$MXCHECK" train $small --recipe mxfp8 --model sm90-f16-f32
+    if [ -e "$BUILD/mutants/control_product.so" ] && [ -e "$BUILD/mutants/expert_off.so" ]; then
+        tiny="$small --steps 2 --recipe mxfp8"
+        expect 0 'PASS' "$MXCHECK" train $tiny --kernel "$BUILD/mutants/control_product.so"
+        expect 1 'gradient of' "$MXCHECK" train $tiny --kernel "$BUILD/mutants/expert_off.so"
+    else
+        echo 'kernels: not run: make mutants builds them'
+    fi
 }
 printf 'a short text' >short.txt
 expect 2 'too short' "$MXCHECK" train --text short.txt
