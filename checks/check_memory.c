@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain_product.h"
 #include "trial.h"
 
 static judgement judge_processes(const trial *t, finding *f)
@@ -111,6 +112,7 @@ static judgement judge_written(const trial *t, finding *f)
         if (count == s->bytes) add_cause(f, "the output was never written");
         if (pads == count) add_cause(f, "stale padding: the layout's padding is not written");
         if (at_end) add_cause(f, "untouched tail: the end of the tensor is not written");
+        if (explain_is_stale_sum(t)) add_cause(f, explain_stale_sum);
         if (!f->causes.n) add_cause(f, "part of the output is not written");
         return JUDGED_FAILED;
     }

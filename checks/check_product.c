@@ -111,7 +111,7 @@ static void tell(scan *s, const void *want, const char *by, finding *f)
                  (long long)f->total, by);
     for (int i = 0; i < s->n_misses; i++)
         tell_element(s, &s->misses[i], want, f);
-    if (s->t->explain) explain_product(s->t, &s->q, s->got, want, f->cause, sizeof f->cause);
+    if (s->t->explain) explain_product(s->t, &s->q, s->got, want, f);
 }
 
 /* ---- the check --------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * Same inputs, same bytes: from run to run, and whatever lies in pads, gaps and outputs before. */
 #include <stdio.h>
 
+#include "explain_product.h"
 #include "trial.h"
 
 static void say(const trial *t, finding *f, const char *what)
@@ -28,6 +29,7 @@ static judgement judge_pads(const trial *t, finding *f)
     snprintf(
         f->cause, sizeof f->cause,
         "reads padding, the gap between pitched rows, past an input's end, or its own output before writing");
+    if (explain_is_stale_sum(t)) snprintf(f->cause, sizeof f->cause, "%s", explain_stale_sum);
     return JUDGED_FAILED;
 }
 

@@ -84,19 +84,28 @@ static bool gives(const product *q, const void *got, int64_t row, bool *bits)
     return fits;
 }
 
-/* `need_bits`: what can be proved of the right product holds already, so that it tells nothing of a fault. */
-static bool try_fault(const product *q, const void *got, int64_t row, bool need_bits,
-                      const product_fault *fault, int n, char *cause, size_t size)
+/* What is known of a mismatch while causes are collected. */
+typedef struct search {
+    const product *q;
+    const void *got;
+    int64_t row;    /* one that is wrong */
+    bool need_bits; /* what can be proved of the right product holds, so that it tells nothing of a fault */
+    finding *f;
+} search;
+
+static void try_fault(search *s, const product_fault *fault, int n)
 {
     planted p;
-    bool bits = false, fits = planted_make(&p, q) && fault->plant(&p, n) && gives(&p.q, got, row, &bits);
+    bool bits = false,
+         fits = planted_make(&p, s->q) && fault->plant(&p, n) && gives(&p.q, s->got, s->row, &bits);
     planted_free(&p);
-    if (!fits || (need_bits && !bits)) return false;
-    int at = snprintf(cause, size, fault->cause, n);
-    if (at > 0 && (size_t)at < size)
-        snprintf(cause + at, size - (size_t)at,
-                 bits ? " (reproduces every bit seen)" : " (every output lies where that puts it)");
-    return true;
+    if (!fits || (s->need_bits && !bits)) return;
+    char text[160];
+    snprintf(text, sizeof text, fault->cause, n);
+    if (bits || s->f->causes.n)
+        causes_note(&s->f->causes, text);
+    else if (!*s->f->cause)
+        snprintf(s->f->cause, sizeof s->f->cause, "%s (every output lies where that puts it)", text);
 }
 
 static int64_t first_wrong_row(const product *q, const void *got, const void *want)
@@ -109,14 +118,11 @@ static int64_t first_wrong_row(const product *q, const void *got, const void *wa
     return r;
 }
 
-static bool try_faults(const product *q, const void *got, const void *want, char *cause, size_t size)
+static void try_faults(search *s)
 {
-    int64_t row = first_wrong_row(q, got, want);
-    bool need_bits = row_in_bounds(q, got, row);
     for (size_t i = 0; i < product_fault_count; i++)
         for (int n = product_faults[i].from; n <= product_faults[i].to; n++)
-            if (try_fault(q, got, row, need_bits, &product_faults[i], n, cause, size)) return true;
-    return false;
+            try_fault(s, &product_faults[i], n);
 }
 
 /* Of a grouped product, the rows of the largest group; K groups: the expert with the most lanes. */
@@ -139,33 +145,68 @@ static bool part_seen(const product *q, const void *got, mx_product *seen)
     return seen->a.rows > 0 && seen->b.rows > 0 && seen->a.k > 0;
 }
 
-static bool try_models(const product *q, const void *got, char *cause, size_t size)
+/* A hypothesis was found on a part; does it hold everywhere? */
+static bool gives_all(const product *q, const mx_hypothesis *h, const void *got)
+{
+    product other = *q;
+    int64_t n = q->rows * q->cols;
+    char *d = malloc((size_t)n * 4 + 1);
+    other.p.model = h->model;
+    other.p.schedule = h->schedule;
+    bool all = d && product_run(&other, d, NULL) == MX_OK && same_run(q->p.d_format, d, got, 0, n);
+    free(d);
+    return all;
+}
+
+static void try_models(const product *q, const void *got, finding *f)
 {
     mx_product seen;
     mx_hypothesis found[HYPOTHESES];
     size_t n = 0, exact = 0;
-    char text[200];
+    char text[200], schedule[160];
     if (!part_seen(q, got, &seen) ||
         mx_identify_product(&seen, found, HYPOTHESES, &n, &exact, NULL) != MX_OK || !n)
-        return false;
-    mx_hypothesis_text(&found[0], text, sizeof text);
-    if (exact) return snprintf(cause, size, "the arithmetic is that of %s", text), true;
-    if (2 * found[0].differ < found[0].compared) snprintf(cause, size, "nearest known arithmetic: %s", text);
-    return false;
+        return;
+    if (exact && gives_all(q, &found[0], got)) {
+        mx_schedule_text(&found[0].schedule, schedule, sizeof schedule);
+        snprintf(text, sizeof text, "the arithmetic is that of %.40s, %.100s", found[0].model->name,
+                 schedule);
+        causes_note(&f->causes, text);
+    } else if (!*f->cause && !exact && 2 * found[0].differ < found[0].compared)
+        snprintf(f->cause, sizeof f->cause, "nearest known arithmetic: %s",
+                 mx_hypothesis_text(&found[0], text, sizeof text));
 }
 
-void explain_product(const trial *t, const product *q, const void *got, const void *want, char *cause,
-                     size_t size)
+const char explain_stale_sum[] =
+    "sums start from what the output held: an accumulator that is not initialised";
+
+bool explain_is_stale_sum(const trial *t)
 {
-    *cause = 0;
-    if (explain_place(t, 0, cause, size)) return;
+    const slot *s = &t->job->out[0];
+    mx_dtype d;
+    if (t->n_runs < 3 || !t->runs_differ || t->repeats_differ || !product_is(t->job->c->operation) ||
+        !mx_dtype_find(s->dtype, &d) || !s->bytes || s->pitch_bytes != s->row_bytes)
+        return false;
+    for (size_t i = 0; i < s->bytes / d.bytes; i++)
+        if (!isnan(mx_dtype_value(&d, mx_dtype_bits(&d, t->run[1].out[0], (int64_t)i)))) return false;
+    return !s->canon || !memcmp(t->run[2].out[0], s->canon, s->bytes);
+}
+
+void explain_product(const trial *t, const product *q, const void *got, const void *want, finding *f)
+{
+    char place[160] = "";
+    if (explain_place(t, 0, place, sizeof place)) causes_note(&f->causes, place);
+    if (explain_is_stale_sum(t)) causes_note(&f->causes, explain_stale_sum);
     int64_t k = q->p.a.k > 0 ? q->p.a.k : 1;
-    bool small = q->rows * q->cols <= MAX_WORK / k;
     product alone = *q;
     alone.p.threads = 1; /* candidates are many and small */
-    if (small && try_faults(&alone, got, want, cause, size)) return;
-    if (small && product_sums_explain(&alone, got, want, cause, size)) return;
-    if (try_models(&alone, got, cause, size)) return;
-    if (!*cause && t->repeats_differ)
-        snprintf(cause, size, "runs differ among themselves: a race, or a reduction that is missing");
+    if (q->rows * q->cols <= MAX_WORK / k) {
+        search s = {&alone, got, first_wrong_row(q, got, want), false, f};
+        s.need_bits = row_in_bounds(q, got, s.row);
+        try_faults(&s);
+        product_sums_explain(&alone, got, want, &f->causes);
+    }
+    if (!f->causes.n) try_models(&alone, got, f);
+    if (!f->causes.n && !*f->cause && t->repeats_differ)
+        snprintf(f->cause, sizeof f->cause, "runs differ: a race, or a reduction that is missing");
 }

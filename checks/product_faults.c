@@ -84,9 +84,15 @@ static int64_t neighbour_row(const plain_operand *o, int64_t row, int64_t block,
 {
     return clamp(row + n, o->grid_rows) * o->grid_cols + block;
 }
+/* n slices of K, each of which begins again at block 0. */
 static int64_t repeated(const plain_operand *o, int64_t row, int64_t block, int n)
 {
-    return row * o->grid_cols + block % n;
+    return row * o->grid_cols + block % ((o->grid_cols + n - 1) / n);
+}
+static int64_t block_zero(const plain_operand *o, int64_t row, int64_t block, int n)
+{
+    (void)block, (void)n;
+    return row * o->grid_cols;
 }
 static int64_t column_major(const plain_operand *o, int64_t row, int64_t block, int n)
 {
@@ -102,6 +108,7 @@ MOVED(near, neighbour)
 MOVED(near_flat, flat_neighbour)
 MOVED(near_row, neighbour_row)
 MOVED(slice_zero, repeated)
+MOVED(zeroth, block_zero)
 MOVED(turned, column_major)
 
 static bool swap_scales(planted *p, int n)
@@ -182,13 +189,29 @@ static void clear_lanes(plain_operand *o, int64_t from, int64_t to)
         memset(o->codes + r * o->k + from, 0, (size_t)(to - from));
 }
 
-/* The rest of K behind the last whole tile of n lanes; a K of whole tiles loses its last one. */
+static void clear_both(planted *p, int64_t from, int64_t to)
+{
+    clear_lanes(&p->a, from, to);
+    clear_lanes(&p->b, from, to);
+}
+
+/* What is left of K, or of each group's part of it, behind whole tiles of n lanes. */
 static bool drop_tail(planted *p, int n)
 {
-    int64_t k = p->a.k, rest = k % n ? k % n : n;
-    if (n & (n - 1) || rest >= k) return false; /* tiles are powers of two */
-    clear_lanes(&p->a, k - rest, k);
-    clear_lanes(&p->b, k - rest, k);
+    bool any = false, by_lanes = p->q.grouped && p->q.form == MX_GROUPED_K;
+    if (n & (n - 1)) return false; /* tiles are powers of two */
+    for (int64_t i = 0; i < (by_lanes ? p->q.experts : 1); i++) {
+        int64_t begin = by_lanes ? p->offsets[i] : 0, end = by_lanes ? p->offsets[i + 1] : p->a.k;
+        clear_both(p, end - (end - begin) % n, end);
+        any |= (end - begin) % n != 0;
+    }
+    return any;
+}
+
+static bool drop_last_tile(planted *p, int n)
+{
+    if (n & (n - 1) || p->a.k % n || p->a.k <= n) return false;
+    clear_both(p, p->a.k - n, p->a.k);
     return true;
 }
 
@@ -219,8 +242,8 @@ static bool append_lanes(plain_operand *o, int64_t rest)
 
 static bool double_tail(planted *p, int n)
 {
-    int64_t k = p->a.k, rest = k % n ? k % n : n;
-    if (n & (n - 1) || rest > k || p->q.grouped) return false;
+    int64_t rest = p->a.k % n;
+    if (n & (n - 1) || !rest || p->q.grouped) return false;
     return append_lanes(&p->a, rest) && append_lanes(&p->b, rest);
 }
 
@@ -233,10 +256,8 @@ static bool one_slice(planted *p, int n)
     int64_t begin, end;
     mx_schedule_slice(&s, p->a.k, slice, &begin, &end);
     if (begin == end || end - begin == p->a.k) return false;
-    clear_lanes(&p->a, 0, begin);
-    clear_lanes(&p->a, end, p->a.k);
-    clear_lanes(&p->b, 0, begin);
-    clear_lanes(&p->b, end, p->a.k);
+    clear_both(p, 0, begin);
+    clear_both(p, end, p->a.k);
     return true;
 }
 
@@ -267,6 +288,20 @@ static bool flush_codes(planted *p, int n)
     (void)n;
     bool a = flush_operand(&p->a), b = flush_operand(&p->b);
     return a || b;
+}
+
+static bool drop_nan(planted *p, int n)
+{
+    bool any = false;
+    (void)n;
+    plain_operand *both[] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++)
+        for (int64_t k = 0; k < both[i]->rows * both[i]->k; k++)
+            if (mx_code_is_nan(both[i]->x->format, both[i]->codes[k])) {
+                both[i]->codes[k] = 0;
+                any = true;
+            }
+    return any;
 }
 
 static bool other_format(planted *p, int n)
@@ -370,11 +405,14 @@ const product_fault product_faults[] = {
     THREE(near, "the scale of the neighbouring block (%+d along K) is used,", -1, 1),
     THREE(near_flat, "the scale of the neighbouring block (%+d in memory) is used,", -1, 1),
     THREE(near_row, "the scale of the neighbouring row (%+d) is used,", -1, 1),
-    THREE(slice_zero, "every slice of K uses the scales of slice 0 (they repeat after %d blocks),", 1, 16),
-    THREE(turned, "the scale grid is read column by column (%d),", 1, 1),
+    THREE(slice_zero, "each of %d slices of K uses the scales of slice 0,", 2, 8),
+    THREE(zeroth, "all of K uses the scale of block 0,", 1, 1),
+    THREE(turned, "the scale grid is read column by column,", 1, 1),
     {"the tail of K behind whole tiles of %d lanes is dropped", drop_tail, 8, 256},
     {"the tail of K behind whole tiles of %d lanes is counted twice", double_tail, 8, 256},
-    {"only one slice of K arrives: a missing reduction (%d = 16 slices + slice)", one_slice, 0x20, 0x87},
+    {"the last whole tile of %d lanes of K is lost", drop_last_tile, 16, 256},
+    {"of the slices of K only one arrives: a missing reduction (%d = 16 slices + slice)", one_slice, 0x20,
+     0x87},
     {"lanes with k mod 2 = %d are left out", drop_odd, 0, 1},
     {"every expert takes the matrix of the expert %+d beside it", expert_next, -1, 1},
     {"every expert takes the matrix of the expert %+d beside it, the last wraps", expert_wraps, -1, 1},
@@ -393,6 +431,7 @@ const product_fault product_faults[] = {
     THREE(power_cut, "only the exponent of fp32 scales is used,", 0, 0),
     THREE(power_up, "fp32 scales are rounded up to powers of two,", 0, 0),
     {"subnormal elements are flushed to zero", flush_codes, 0, 0},
+    {"NaN elements count as zero", drop_nan, 0, 0},
     {"elements are decoded as another format (%d: e5m2, e4m3, e4m3fnuz)", other_format, 0, 2},
 };
 const size_t product_fault_count = sizeof product_faults / sizeof *product_faults;

@@ -25,7 +25,7 @@ void planted_free(planted *p);
 
 /* Plant fault n (from..to) of a row; false: it does not apply. */
 typedef struct product_fault {
-    const char *cause; /* may hold one %d for n */
+    const char *cause; /* may hold one %d for n; equal texts are one cause */
     bool (*plant)(planted *p, int n);
     int from, to;
 } product_fault;

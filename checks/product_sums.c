@@ -126,18 +126,18 @@ static bool is_cut(const product *q, const void *got)
     return good && n;
 }
 
-bool product_sums_explain(const product *q, const void *got, const void *want, char *cause, size_t size)
+void causes_note(causes *all, const char *text)
 {
-    if (negated(q, got, want)) return snprintf(cause, size, "the sign of every output is inverted"), true;
-    if (is_cut(q, got))
-        return snprintf(cause, size, "the fp32 result is cut, not rounded, to %s", q->p.d_format->name), true;
-    if (q->p.alpha != 1 || q->p.c_format || q->p.bias_format || q->p.a.format->bits > 8) return false;
+    if (all->n < FINDING_CAUSES) snprintf(all->text[all->n++], sizeof all->text[0], "%s", text);
+}
+
+void product_sums_explain(const product *q, const void *got, const void *want, causes *all)
+{
+    if (negated(q, got, want)) causes_note(all, "the sign of every output is inverted");
+    if (is_cut(q, got)) causes_note(all, "the fp32 result is cut, not rounded, to the output format");
+    if (q->p.alpha != 1 || q->p.c_format || q->p.bias_format || q->p.a.format->bits > 8) return;
     double *row = malloc((size_t)(2 * q->p.a.k + 1) * sizeof *row);
-    bool found = false;
-    for (size_t i = 0; i < sizeof loops / sizeof *loops && row && !found; i++) {
-        found = fits(q, got, &loops[i], row, row + q->p.a.k);
-        if (found) snprintf(cause, size, "%s (reproduces every bit seen)", loops[i].cause);
-    }
+    for (size_t i = 0; i < sizeof loops / sizeof *loops && row; i++)
+        if (fits(q, got, &loops[i], row, row + q->p.a.k)) causes_note(all, loops[i].cause);
     free(row);
-    return found;
 }

@@ -6,9 +6,11 @@
 #define CHECKS_PRODUCT_SUMS_H
 
 #include "product.h"
+#include "result.h"
 
-/* The first such loop that gives every bit of `got` (dense, of q->p.d_format), in words; false: none.
- * `want`: what the right kernel gives. */
-bool product_sums_explain(const product *q, const void *got, const void *want, char *cause, size_t size);
+/* Note every such loop that gives all bits of `got` (dense, of q->p.d_format). `want`: what the right kernel
+ * gives. */
+void product_sums_explain(const product *q, const void *got, const void *want, causes *all);
+void causes_note(causes *all, const char *text); /* nothing where they are full */
 
 #endif

@@ -130,7 +130,7 @@ static float dot(const side *a, const side *b, int64_t row, int64_t col, int64_t
     int64_t n = end - begin, whole = n / 16 * 16;
     if (IS(k_tail_dropped)) n = whole;
     if (IS(lost_slice) || IS(one_slice_only)) {
-        int64_t half = (n / 32 + 1) / 2 * 32;
+        int64_t half = ((n + 31) / 32 + 1) / 2 * 32;
         if (n > 32 && (IS(one_slice_only) || call_count % 2))
             begin += half, n -= half;
         else if (n > 32)
