@@ -30,6 +30,7 @@ typedef struct scan {
     int64_t wrong;
     int n_misses;
     miss misses[FINDING_ELEMENTS];
+    mismatch_map map;
     mx_status status;
     mx_error error;
 } scan;
@@ -41,7 +42,8 @@ static double value_at(const scan *s, const void *data, int64_t i)
 
 static void keep(scan *s, int64_t index, const mx_bound *bound)
 {
-    s->wrong++;
+    if (!s->wrong++) mismatch_begin(&s->map, s->q.rows, s->q.cols);
+    mismatch_add(&s->map, index / s->q.cols, index % s->q.cols);
     if (s->n_misses == FINDING_ELEMENTS) return;
     s->misses[s->n_misses++] = (miss){index, bound ? *bound : (mx_bound){.formula = NULL}};
 }
@@ -102,6 +104,7 @@ static void tell(scan *s, const void *want, const char *by, finding *f)
     const miss *first = &s->misses[0];
     f->wrong = s->wrong;
     f->total = s->q.rows * s->q.cols;
+    if (s->wrong > 1) f->map = s->map;
     snprintf(f->tensor, sizeof f->tensor, "%s", s->s->role);
     if (first->bound.formula)
         snprintf(f->text, sizeof f->text, "%lld of %lld outputs lie outside what is proved (%s: %s)",

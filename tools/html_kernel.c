@@ -39,13 +39,14 @@ static void map(page *p, const json_t *m)
     fputs("$d << E\n", f);
     for (size_t i = 0; i < json_array_size(cells); i++)
         fprintf(f, "%zu %zu %g\n", i % cols, i / cols, json_number_value(json_array_get(cells, i)));
-    fprintf(
-        f,
-        "E\nset yrange [] reverse\nset xlabel 'columns, tiles of %.0f'\nset ylabel 'rows, tiles of %.0f'\n"
-        "set palette defined (0 '#eef1f5', 0.001 '#f6c28b', 1 '#b3261e')\nset cblabel 'wrong "
-        "elements'\nunset key\n"
-        "plot $d with image pixels\n",
-        html_number(m, "tile_cols"), html_number(m, "tile_rows"));
+    fprintf(f,
+            "E\nset xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset xlabel 'columns, tiles of %.0f'\nset ylabel "
+            "'rows, tiles of %.0f'\n"
+            "set palette defined (0 '#eef1f5', 0.001 '#f6c28b', 1 '#b3261e')\nset cblabel 'wrong "
+            "elements'\nunset key\n"
+            "plot $d with image pixels\n",
+            (double)cols - 0.5, html_number(m, "rows") - 0.5, html_number(m, "tile_cols"),
+            html_number(m, "tile_rows"));
     page_plot_end(p, f, &script, "Where the wrong elements lie");
 }
 

@@ -190,6 +190,38 @@ START_TEST(text_starts_with_the_verdict)
 }
 END_TEST
 
+/* 100 x 65 elements: tiles of 4 x 2, the last row and column of tiles short. */
+START_TEST(map_of_wrong_elements)
+{
+    mismatch_map m;
+    mismatch_begin(&m, 100, 65);
+    ck_assert_int_eq(m.tile_rows, 4);
+    ck_assert_int_eq(m.tile_cols, 2);
+    ck_assert_int_eq(m.rows, 25);
+    ck_assert_int_eq(m.cols, 33);
+    for (int r = 96; r < 100; r++)
+        mismatch_add(&m, r, 64); /* the corner tile holds 4 x 1 elements: all wrong */
+    mismatch_add(&m, 5, 3);
+    mismatch_add(&m, 100, 0); /* outside */
+    ck_assert_uint_eq(m.wrong[25 * 33 - 1], 4);
+    ck_assert_uint_eq(m.wrong[33 + 1], 1);
+    char text[4096] = "";
+    FILE *f = fmemopen(text, sizeof text, "w");
+    ck_assert_ptr_nonnull(f);
+    mismatch_print(&m, f);
+    fclose(f);
+    ck_assert_ptr_nonnull(strstr(text, "        0 ................................."));
+    ck_assert_ptr_nonnull(strstr(text, "        4 .:..............................."));
+    ck_assert_ptr_nonnull(strstr(text, "       96 ................................#\n"));
+    mismatch_begin(&m, 0, 5);
+    ck_assert_int_eq(m.height, 0);
+    mismatch_begin(&m, 1, INT64_MAX);
+    ck_assert_int_le(m.cols, MISMATCH_COLS);
+    mismatch_add(&m, 0, INT64_MAX - 1);
+    ck_assert_uint_eq(m.wrong[m.cols - 1], 1);
+}
+END_TEST
+
 Suite *test_report(void)
 {
     Suite *s = suite_create("report");
@@ -200,6 +232,7 @@ Suite *test_report(void)
     tcase_add_test(t, junit_is_well_formed);
     tcase_add_test(t, the_xml_checker_can_fail);
     tcase_add_test(t, text_starts_with_the_verdict);
+    tcase_add_test(t, map_of_wrong_elements);
     suite_add_tcase(s, t);
     return s;
 }
