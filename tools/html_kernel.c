@@ -36,6 +36,7 @@ static void map(page *p, const json_t *m)
     char *script;
     FILE *f = page_plot_begin(p, &script, &size);
     if (!f) return;
+    /* Boxes, as an image of one row or column has no width that gnuplot could tell. */
     fputs("$d << E\n", f);
     for (size_t i = 0; i < json_array_size(cells); i++)
         fprintf(f, "%zu %zu %g\n", i % cols, i / cols, json_number_value(json_array_get(cells, i)));
@@ -44,7 +45,8 @@ static void map(page *p, const json_t *m)
             "'rows, tiles of %.0f'\n"
             "set palette defined (0 '#eef1f5', 0.001 '#f6c28b', 1 '#b3261e')\nset cblabel 'wrong "
             "elements'\nunset key\n"
-            "plot $d with image pixels\n",
+            "set cbrange [0:*]\nset style fill solid noborder\n"
+            "plot $d using 1:2:(0.5):(0.5):3 with boxxyerror fillcolor palette\n",
             (double)cols - 0.5, html_number(m, "rows") - 0.5, html_number(m, "tile_cols"),
             html_number(m, "tile_rows"));
     page_plot_end(p, f, &script, "Where the wrong elements lie");
