@@ -12,16 +12,15 @@ static double at(const json_t *list, size_t i) { return json_number_value(json_a
 static void put_band(FILE *f, const json_t *band)
 {
     const json_t *low = json_object_get(band, "low"), *high = json_object_get(band, "high");
-    double every = html_number(band, "every");
     fputs("$band << E\n", f);
     for (size_t i = 0; i < json_array_size(low) && i < json_array_size(high); i++)
-        fprintf(f, "%g %g %g\n", (isfinite(every) ? every : 1) * (double)i, at(low, i), at(high, i));
+        fprintf(f, "%g %g %g\n", (double)i, at(low, i), at(high, i));
     fputs("E\n", f);
 }
 
 static void curves(page *p, const json_t *report)
 {
-    const json_t *runs = json_object_get(report, "runs"), *r, *band = json_object_get(report, "band");
+    const json_t *runs = json_object_get(report, "curves"), *r, *band = json_object_get(report, "band");
     size_t i, size;
     char *script;
     bool has_band = json_array_size(json_object_get(band, "low")) > 0;
@@ -34,11 +33,10 @@ static void curves(page *p, const json_t *report)
     json_array_foreach(runs, i, r)
     {
         const json_t *loss = json_object_get(r, "loss");
-        double every = html_number(r, "every");
         if (i == MOST_RUNS) break;
         fprintf(f, "$r%zu << E\n", i);
         for (size_t k = 0; k < json_array_size(loss); k++)
-            fprintf(f, "%g %g\n", (isfinite(every) ? every : 1) * (double)k, at(loss, k));
+            fprintf(f, "%g %g\n", (double)k, at(loss, k));
         fputs("E\n", f);
     }
     const char *plot = "plot";
@@ -52,39 +50,48 @@ static void curves(page *p, const json_t *report)
     {
         char title[160];
         if (i == MOST_RUNS) break;
-        snprintf(title, sizeof title, "%s %s seed %.0f", html_string(r, "recipe"), html_string(r, "variant"),
-                 html_number(r, "seed"));
+        bool right = !strcmp(html_string(r, "variant"), "right");
+        snprintf(title, sizeof title, "%s%s%s%s", html_string(r, "recipe"), right ? "" : " @",
+                 right ? "" : html_string(r, "variant"),
+                 json_is_true(json_object_get(r, "reordered")) ? ", sums reordered" : "");
         fprintf(f, "%s $r%zu with lines title ", plot, i);
         plot_quote(f, title);
         plot = ",";
     }
     if (!strcmp(plot, "plot")) fputs("set xrange [0:1]\nset yrange [0:1]\nplot NaN notitle", f);
     fputc('\n', f);
-    page_plot_end(p, f, &script,
-                  "Training loss; the band is what other seeds and summation orders of BF16 span");
+    page_plot_end(
+        p, f, &script,
+        "Training loss, smoothed; the band is BF16 over its seeds, three standard deviations each way");
 }
 
 static void table(page *p, const json_t *report)
 {
-    static const char *const columns[] = {"recipe",    "variant", "seed",
-                                          "last loss", "verdict", "leaves the band at step"};
+    static const char *const columns[] = {"recipe",         "variant",
+                                          "gap at the end", "leaves at step",
+                                          "verdict",        "first gradient: relative L2",
+                                          "norm ratio",     "what it looks like"};
     const json_t *r;
     size_t i;
-    page_table_begin(p, columns, 6);
-    json_array_foreach(json_object_get(report, "runs"), i, r)
+    page_table_begin(p, columns, sizeof columns / sizeof *columns);
+    json_array_foreach(json_object_get(report, "curves"), i, r)
     {
-        const json_t *loss = json_object_get(r, "loss");
+        const json_t *gradient = json_object_get(r, "gradient");
+        double left = html_number(r, "left_at");
         html_row row = {.n = 0};
         html_cell(&row, "%s", html_string(r, "recipe"));
-        html_cell(&row, "%s", html_string(r, "variant"));
-        html_cell(&row, "%.0f", html_number(r, "seed"));
-        html_cell(&row, "%.4f", json_array_size(loss) ? at(loss, json_array_size(loss) - 1) : (double)NAN);
-        html_cell(&row, "%s", html_string(r, "verdict"));
-        double leaves = html_number(r, "leaves");
-        if (leaves >= 0)
-            html_cell(&row, "%.0f", leaves);
+        html_cell(&row, "%s",
+                  json_is_true(json_object_get(r, "reordered")) ? "sums reordered"
+                                                                : html_string(r, "variant"));
+        html_cell(&row, "%+.4f", html_number(r, "gap"));
+        if (left > 0)
+            html_cell(&row, "%.0f", left);
         else
-            html_cell(&row, "-");
+            html_cell(&row, "never");
+        html_cell(&row, "%s", html_string(r, "verdict"));
+        html_cell(&row, "%.4f", html_number(gradient, "rel_l2"));
+        html_cell(&row, "%.4f", html_number(gradient, "norm_ratio"));
+        html_cell(&row, "%s", html_string(gradient, "named"));
         html_row_end(p, &row);
     }
     page_table_end(p);
