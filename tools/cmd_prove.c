@@ -83,8 +83,7 @@ static int add_offer(const arguments *a, const offer *o, int op, targets *t)
         list[t->n].op = op;
         if ((*o->inputs && !in_list(o->inputs, formats[i])) || !in_list(a->inputs, formats[i])) continue;
         if (prove_domain_make(o->operation, recipe, formats[i], &list[t->n].domain, &e)) {
-            if (a->operation)
-                fprintf(stderr, "mxcheck prove: %s: %s: %s\n", o->name, e.place, e.message);
+            if (a->operation) fprintf(stderr, "mxcheck prove: %s: %s: %s\n", o->name, e.place, e.message);
             continue;
         }
         t->parts += (list[t->n].domain.parts + a->shards - 1 - a->shard) / a->shards;

@@ -17,8 +17,7 @@ static const struct {
     const char *name, *what, *check, *cause;
 } mutants[] = {{"control", "no fault", NULL, NULL},
 #define X(name, what, check, cause) {#name, what, check, cause},
-               MUTANTS(X)
-               {"control_product", "no fault", NULL, NULL},
+               MUTANTS(X){"control_product", "no fault", NULL, NULL},
                PRODUCT_MUTANTS(X)
 #undef X
 };

@@ -15,7 +15,8 @@ static unsigned char e4m3(float x)
     int e = m > 0 ? ilogbf(m) : -6, sign = signbit(x) ? 0x80 : 0;
     if (isnan(x)) return 0x7F;
     if (e < -6) e = -6;
-    int code = (e + 6) * 8 + (int)rintf(ldexpf(m, 3 - e)); /* to nearest even; a carry moves into the exponent */
+    int code =
+        (e + 6) * 8 + (int)rintf(ldexpf(m, 3 - e)); /* to nearest even; a carry moves into the exponent */
     return (unsigned char)(sign | (code > 0x7E ? 0x7E : code));
 }
 

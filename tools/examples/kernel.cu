@@ -30,7 +30,8 @@ static int quantize(const mx_kernel_call *call)
     int64_t rows = x.shape[0], cols = x.shape[1], n = rows * ((cols + 31) / 32);
     if (n == 0) return MX_KERNEL_DONE;
     mxfp8<<<(unsigned)((n + 127) / 128), 128, 0, (cudaStream_t)call->stream>>>(
-        (const float *)x.data, x.pitch, rows, cols, (uint8_t *)call->out[0].data, (uint8_t *)call->out[1].data);
+        (const float *)x.data, x.pitch, rows, cols, (uint8_t *)call->out[0].data,
+        (uint8_t *)call->out[1].data);
     return cudaGetLastError() == cudaSuccess ? MX_KERNEL_DONE : MX_KERNEL_FAILED;
 }
 
@@ -38,6 +39,7 @@ extern "C" const mx_kernel_library *mx_kernel_describe(void)
 {
     static const mx_kernel_op op = {"quantize", "quantize", "mxfp8", "f32",   nullptr, nullptr, nullptr,
                                     nullptr,    nullptr,    nullptr, nullptr, nullptr, quantize};
-    static const mx_kernel_library library = {MX_KERNEL_ABI, "example in CUDA", "1", 1, &op, MX_KERNEL_CUDA_MEMORY};
+    static const mx_kernel_library library = {MX_KERNEL_ABI, "example in CUDA",    "1", 1,
+                                              &op,           MX_KERNEL_CUDA_MEMORY};
     return &library;
 }
