@@ -36,6 +36,11 @@ INC_emu    := -Ilib -Iemu
 INC_checks := -Ilib -Iemu -Ichecks
 INC_tools  := -Ilib -Iemu -Ichecks -Itools -I$(BUILD)
 
+# A build by hand uses every processor; `make -jN` and an outer make decide for themselves.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(filter --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+
 .PHONY: all
 all: $(BUILD)/mxcheck plugins
 
@@ -99,7 +104,9 @@ test-cli: all
 
 test: setup-test
 	+$(MAKE) --no-print-directory all $(BUILD)/unit
-	+$(MAKE) --no-print-directory test-fast test-cli mutants
+	+$(MAKE) --no-print-directory test-fast
+	+$(MAKE) --no-print-directory test-cli
+	+$(MAKE) --no-print-directory mutants
 
 test-all: setup-test
 	+$(MAKE) --no-print-directory test $(BUILD)/unit

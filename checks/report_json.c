@@ -108,6 +108,8 @@ mx_status report_json(const result *r, const char *path, mx_error *e)
                              (json_int_t)t.passed, "failed", (json_int_t)t.failed, "open", (json_int_t)t.open,
                              "not_run", (json_int_t)t.not_run, "seconds", r->seconds, "subjects", subjects);
     if (!root) return mx_fail(e, MX_NO_MEMORY, path, "out of memory");
+    json_object_set_new(root, "shards", json_integer(r->shards > 1 ? r->shards : 1));
+    json_object_set_new(root, "have", json_pack("[i]", r->shard));
     int failed = json_dump_file(root, path, JSON_INDENT(1));
     json_decref(root);
     return failed ? mx_fail(e, MX_IO, path, "cannot be written: %s", strerror(errno)) : MX_OK;

@@ -215,8 +215,10 @@ void result_verdict(const result *r, char *text, size_t size)
     if (n > 0 && (size_t)n < size && t.cases_not_run)
         n += snprintf(text + n, size - (size_t)n, "; %lld cases not run", (long long)t.cases_not_run);
     if (n > 0 && (size_t)n < size && t.open)
-        snprintf(text + n, size - (size_t)n, "; %lld where the specification leaves the answer open",
-                 (long long)t.open);
+        n += snprintf(text + n, size - (size_t)n, "; %lld where the specification leaves the answer open",
+                      (long long)t.open);
+    if (n > 0 && (size_t)n < size && r->shards > 1)
+        snprintf(text + n, size - (size_t)n, "; PART %d of %d", r->shard, r->shards);
 }
 
 void result_free(result *r)

@@ -104,6 +104,7 @@ typedef struct result {
     size_t max_findings; /* kept per subject */
     subject_result *subjects;
     size_t n_subjects;
+    int shard, shards; /* the part of the run that this is; 0 of 0: all of it */
     double seconds;
 } result;
 

@@ -292,7 +292,7 @@ static int check_all(arguments *a, const mx_case_set *set)
         free(cases);
         return EXIT_USAGE;
     }
-    result r = {.n_cases = n, .max_findings = a->max_findings};
+    result r = {.n_cases = n, .max_findings = a->max_findings, .shard = a->shard, .shards = a->shards};
     snprintf(r.vectors, sizeof r.vectors, "%s", a->vectors);
     double start = now();
     bool room = true;

@@ -169,7 +169,7 @@ static int run(int argc, char **argv)
         return status;
     }
     targets t = {NULL, 0, 0};
-    result r = {.max_findings = 10};
+    result r = {.max_findings = 10, .shard = a.shard, .shards = a.shards};
     snprintf(r.vectors, sizeof r.vectors, "the whole domain");
     int status = result_add_subject(&r, s.name) ? 0 : fail_usage(WHO, "out of memory");
     for (int i = 0; i < s.n_offers && !status; i++)

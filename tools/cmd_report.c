@@ -10,6 +10,7 @@
 #include "file.h"
 #include "html.h"
 #include "json.h"
+#include "merge_kernel.h"
 #include "sweep_result.h"
 
 #define WHO "report"
@@ -78,6 +79,15 @@ static mx_status join(const arguments *a, json_t *first, sweep_result *r, mx_err
     return s;
 }
 
+static mx_status write_report(const char *path, const json_t *report, mx_error *e)
+{
+    char *text = mx_json_dump(report);
+    mx_status s =
+        text ? mx_file_write(path, text, strlen(text), e) : mx_fail(e, MX_NO_MEMORY, path, "out of memory");
+    free(text);
+    return s;
+}
+
 /* Sweeps have parts to join and tables to print; `report` becomes the whole. */
 static mx_status sweep(const arguments *a, json_t **report, mx_error *e)
 {
@@ -87,23 +97,36 @@ static mx_status sweep(const arguments *a, json_t **report, mx_error *e)
         sweep_result_print(&r, stdout);
         json_decref(*report);
         *report = sweep_result_to_json(&r);
-        char *text = a->json ? mx_json_dump(*report) : NULL;
-        if (a->json) s = mx_file_write(a->json, text ? text : "", text ? strlen(text) : 0, e);
-        free(text);
+        if (a->json) s = write_report(a->json, *report, e);
     }
     sweep_result_free(&r);
     return s;
 }
 
-/* Other reports have a verdict. */
-static mx_status other(const arguments *a, const json_t *report, mx_error *e)
+/* Parts of a kernel's run become one; its exit status is that of the whole. */
+static mx_status kernel(const arguments *a, json_t *report, int *exit_status, mx_error *e)
 {
-    if (a->merge || a->json)
+    mx_status s = MX_OK;
+    for (int i = 1; i < a->n && !s; i++) {
+        json_t *part = NULL;
+        s = load(a->files[i], &part, e);
+        if (!s) s = merge_kernel(report, part, a->files[i], e);
+        json_decref(part);
+    }
+    return s ? s : merge_kernel_finish(report, a->files[0], exit_status, e);
+}
+
+/* Reports with a verdict of their own. */
+static mx_status other(const arguments *a, json_t *report, int *exit_status, mx_error *e)
+{
+    bool parts = !strcmp(html_string(report, "mxcheck"), "kernel");
+    if (!parts && (a->merge || a->json))
         return mx_fail(e, MX_UNSUPPORTED, a->files[0],
-                       "only parts of a sweep can be joined and written again");
+                       "only parts of a sweep, kernel or prove run can be joined");
+    mx_status s = a->merge ? kernel(a, report, exit_status, e) : MX_OK;
     const char *verdict = html_string(report, "verdict");
-    if (*verdict) puts(verdict);
-    return MX_OK;
+    if (!s && *verdict) puts(verdict);
+    return s || !a->json ? s : write_report(a->json, report, e);
 }
 
 static int run(int argc, char **argv)
@@ -123,12 +146,14 @@ static int run(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     mx_error e = {MX_OK, "", ""};
     json_t *report = NULL;
+    int exit_status = EXIT_PASSED;
     mx_status s = load(a.files[0], &report, &e);
     if (!s)
-        s = strcmp(html_string(report, "mxcheck"), "sweep") ? other(&a, report, &e) : sweep(&a, &report, &e);
+        s = strcmp(html_string(report, "mxcheck"), "sweep") ? other(&a, report, &exit_status, &e)
+                                                            : sweep(&a, &report, &e);
     if (!s && a.html) s = html_write(report, a.files[0], a.html, &e);
     json_decref(report);
-    return s ? fail_with(WHO, &e) : EXIT_PASSED;
+    return s ? fail_with(WHO, &e) : exit_status;
 }
 
 const command command_report = {"report", "join and show reports of other commands", 95, run};
