@@ -13,6 +13,7 @@
 #include "file.h"
 #include "judge.h"
 #include "progress.h"
+#include "words.h"
 
 enum { MAX_SUBJECTS = 32, MAX_REQUIRED = 32 };
 
@@ -115,14 +116,6 @@ static long number(struct argp_state *state, const char *text, long low, long hi
     return n;
 }
 
-static void parse_shard(struct argp_state *state, const char *text, arguments *a)
-{
-    char after;
-    if (sscanf(text, "%d/%d%c", &a->shard, &a->shards, &after) != 2 || a->shards < 1 || a->shard < 0 ||
-        a->shard >= a->shards)
-        argp_error(state, "--shard takes I/N with 0 <= I < N, not '%s'", text);
-}
-
 static double parse_seconds(struct argp_state *state, const char *text)
 {
     char *end;
@@ -158,7 +151,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->n_required == MAX_REQUIRED) argp_error(state, "more than %d --require", MAX_REQUIRED);
         if (a->n_required < MAX_REQUIRED) a->required[a->n_required++] = arg;
         break;
-    case SHARD: parse_shard(state, arg, a); break;
+    case SHARD: word_shard(state, arg, INT_MAX, &a->shard, &a->shards); break;
     case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
     case ARGP_KEY_END:
         if (!a->vectors) argp_error(state, "--vectors DIR is missing");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `mxcheck prove`: exhaust a quantiser's whole input domain. */
 #include <argp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "judge.h"
 #include "progress.h"
 #include "prove.h"
+#include "words.h"
 
 #define WHO "prove"
 
@@ -23,18 +25,13 @@ typedef struct arguments {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     arguments *a = state->input;
-    char after;
     switch (key) {
     case 'k': a->kernel = arg; return 0;
     case 'o': a->operation = arg; return 0;
     case 'R': a->recipe = arg; return 0;
     case 'i': a->inputs = arg; return 0;
     case 'j': a->json = arg; return 0;
-    case 'S':
-        if (sscanf(arg, "%d/%d%c", &a->shard, &a->shards, &after) != 2 || a->shard < 0 ||
-            a->shard >= a->shards)
-            argp_error(state, "--shard takes I/N with 0 <= I < N, not '%s'", arg);
-        return 0;
+    case 'S': word_shard(state, arg, INT_MAX, &a->shard, &a->shards); return 0;
     case 't': {
         char *end;
         a->timeout = strtod(arg, &end);

@@ -15,17 +15,11 @@
 #include "store.h"
 #include "sweep.h"
 #include "sweep_result.h"
+#include "words.h"
 
 #define WHO "sweep"
 
-enum { MOST_RECIPES = 4096, MOST_WORDS = 64 };
-
-/* A comma-separated list, cut in place. */
-typedef struct words {
-    char *text;
-    const char *word[MOST_WORDS];
-    int n;
-} words;
+enum { MOST_RECIPES = 4096 };
 
 typedef struct arguments {
     words formats, blocks, rules, roundings, recipes, data;
@@ -40,53 +34,25 @@ typedef struct plan {
     size_t n;
 } plan;
 
-static void cut(words *w, const char *text)
-{
-    free(w->text);
-    w->text = strdup(text);
-    w->n = 0;
-    char *rest = w->text;
-    for (char *word; w->n < MOST_WORDS && (word = strsep(&rest, ","));)
-        if (*word) w->word[w->n++] = word;
-}
-
-static int64_t number(struct argp_state *state, const char *name, const char *text, int64_t low, int64_t high)
-{
-    char *end;
-    long long v = strtoll(text, &end, 10);
-    if (end == text || *end || v < low || v > high)
-        argp_error(state, "--%s %s: a number from %lld to %lld is wanted", name, text, (long long)low,
-                   (long long)high);
-    return v;
-}
-
-static void parse_shard(struct argp_state *state, const char *text, arguments *a)
-{
-    int used = 0;
-    if (sscanf(text, "%d/%d%n", &a->shard, &a->shards, &used) != 2 || text[used] || a->shards < 1 ||
-        a->shards > SWEEP_MOST_SHARDS || a->shard < 0 || a->shard >= a->shards)
-        argp_error(state, "--shard %s: I/N with I from 0 to N - 1 is wanted", text);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     arguments *a = state->input;
     switch (key) {
-    case 'f': cut(&a->formats, arg); return 0;
-    case 'b': cut(&a->blocks, arg); return 0;
-    case 'r': cut(&a->rules, arg); return 0;
-    case 'o': cut(&a->roundings, arg); return 0;
-    case 'R': cut(&a->recipes, arg); return 0;
-    case 'd': cut(&a->data, arg); return 0;
+    case 'f': words_cut(&a->formats, arg); return 0;
+    case 'b': words_cut(&a->blocks, arg); return 0;
+    case 'r': words_cut(&a->rules, arg); return 0;
+    case 'o': words_cut(&a->roundings, arg); return 0;
+    case 'R': words_cut(&a->recipes, arg); return 0;
+    case 'd': words_cut(&a->data, arg); return 0;
     case 'i': a->input = arg; return 0;
     case 't': a->tensor = arg; return 0;
     case 'j': a->json = arg; return 0;
     case 's': a->source = arg; return 0;
-    case 'm': a->rows = number(state, "rows", arg, 1, INT64_C(1) << 40); return 0;
-    case 'n': a->cols = number(state, "cols", arg, 1, INT64_C(1) << 31); return 0;
-    case 'e': a->seed = (uint64_t)number(state, "seed", arg, 0, INT64_MAX); return 0;
-    case 'p': a->threads = (int)number(state, "threads", arg, 1, 4096); return 0;
-    case 'S': parse_shard(state, arg, a); return 0;
+    case 'm': a->rows = word_number(state, "rows", arg, 1, INT64_C(1) << 40); return 0;
+    case 'n': a->cols = word_number(state, "cols", arg, 1, INT64_C(1) << 31); return 0;
+    case 'e': a->seed = (uint64_t)word_number(state, "seed", arg, 0, INT64_MAX); return 0;
+    case 'p': a->threads = (int)word_number(state, "threads", arg, 1, 4096); return 0;
+    case 'S': word_shard(state, arg, SWEEP_MOST_SHARDS, &a->shard, &a->shards); return 0;
     case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -131,10 +97,10 @@ static int make_plan(arguments *a, plan *p)
                                          "mxfp4-ceil",  "mxfp4-even", "nvfp4",      "fp8-1x128",
                                          "fp8-128x128", "fp8-tensor"};
     bool plain = !a->formats.n && !a->recipes.n;
-    if (plain) cut(&a->formats, "e4m3,e5m2,e3m2,e2m3,e2m1,int8");
-    if (!a->blocks.n) cut(&a->blocks, plain ? "8,16,32,64,128,256,row" : "32");
-    if (!a->rules.n) cut(&a->rules, "rceil");
-    if (!a->roundings.n) cut(&a->roundings, "rne");
+    if (plain) words_cut(&a->formats, "e4m3,e5m2,e3m2,e2m3,e2m1,int8");
+    if (!a->blocks.n) words_cut(&a->blocks, plain ? "8,16,32,64,128,256,row" : "32");
+    if (!a->rules.n) words_cut(&a->rules, "rceil");
+    if (!a->roundings.n) words_cut(&a->roundings, "rne");
     int status = 0;
     for (int f = 0; f < a->formats.n; f++)
         for (int b = 0; b < a->blocks.n; b++)
@@ -293,7 +259,7 @@ static int run(int argc, char **argv)
                "          mpirun -n 4 mxcheck sweep"};
     arguments a = {.rows = 512, .cols = 2048, .seed = 1, .source = "bf16", .shards = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
-    if (!a.data.n) cut(&a.data, "normal,student,outliers,gradient");
+    if (!a.data.n) words_cut(&a.data, "normal,student,outliers,gradient");
     parallel world;
     mx_error e = {MX_OK, "", ""};
     if (parallel_begin(&world, &e)) return fail_with(WHO, &e);
@@ -317,7 +283,7 @@ static int run(int argc, char **argv)
     sweep_result_free(&result);
     words *const lists[] = {&a.formats, &a.blocks, &a.rules, &a.roundings, &a.recipes, &a.data};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        free(lists[i]->text);
+        words_free(lists[i]);
     parallel_end(&world);
     return status;
 }

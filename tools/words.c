@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "words.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,4 +28,12 @@ int64_t word_number(struct argp_state *state, const char *name, const char *text
         argp_error(state, "--%s %s: a number from %lld to %lld is wanted", name, text, (long long)low,
                    (long long)high);
     return v;
+}
+
+void word_shard(struct argp_state *state, const char *text, int most, int *shard, int *shards)
+{
+    char after;
+    if (sscanf(text, "%d/%d%c", shard, shards, &after) != 2 || *shards < 1 || *shards > most || *shard < 0 ||
+        *shard >= *shards)
+        argp_error(state, "--shard takes I/N with 0 <= I < N, not '%s'", text);
 }

@@ -20,4 +20,7 @@ void words_free(words *w);
 /* The number after --name; argp_error() where it is none from low to high. */
 int64_t word_number(struct argp_state *state, const char *name, const char *text, int64_t low, int64_t high);
 
+/* "I/N" after --shard: part I of N, N at most `most`; argp_error() otherwise. */
+void word_shard(struct argp_state *state, const char *text, int most, int *shard, int *shards);
+
 #endif

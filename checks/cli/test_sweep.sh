@@ -35,7 +35,7 @@ expect 2 'a plain cast' "$MXCHECK" sweep --recipe cast-e4m3-cuda-sat
 expect 2 'no distribution' "$MXCHECK" sweep --data gaussian
 expect 2 'a number from' "$MXCHECK" sweep --rows 0
 expect 2 'a number from' "$MXCHECK" sweep --cols many
-expect 2 'I/N with' "$MXCHECK" sweep --shard 3/3
+expect 2 'takes I/N with' "$MXCHECK" sweep --shard 3/3
 expect 2 'f32, bf16 or f16' "$MXCHECK" sweep --source e4m3
 expect 2 'missing.safetensors' "$MXCHECK" sweep --input missing.safetensors
 expect 0 'data/normal' "$MXCHECK" sweep --input "$root/vectors/data.safetensors" --recipe mxfp8
