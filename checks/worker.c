@@ -127,7 +127,9 @@ static mx_status load(const char *path, wire_hello *h)
     self.control->stage = STAGE_OPEN;
     int error = self.lib->open ? self.lib->open(h->device, sizeof h->device) : 0;
     h->device[sizeof h->device - 1] = 0;
-    return error ? refuse(h, MX_CANNOT_RUN, device_error(error)) : MX_OK;
+    if (!error) return MX_OK;
+    snprintf(h->message, sizeof h->message, "no device: %s", device_error(error));
+    return MX_CANNOT_RUN;
 }
 
 /* ---- one request ---------------------------------------------------------------------------------- */

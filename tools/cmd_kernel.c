@@ -28,7 +28,7 @@ typedef struct wish {
 typedef struct arguments {
     const char *vectors, *only, *json, *junit, *record;
     FILE *recording; /* the digests, while they are made */
-    bool github;
+    bool github, list;
     int repeat, shard, shards;
     size_t max_findings;
     double timeout;
@@ -82,7 +82,21 @@ static void open_named(subject *s, const char *name, const mx_case *const *cases
 
 /* ---- command line -------------------------------------------------------------------------------------- */
 
-enum { EXEC = 256, SUBJECT, ONLY, JSON, JUNIT, GITHUB, RECORD, REPEAT, TIMEOUT, FINDINGS, SHARD, REQUIRE };
+enum {
+    EXEC = 256,
+    SUBJECT,
+    ONLY,
+    JSON,
+    JUNIT,
+    GITHUB,
+    LIST,
+    RECORD,
+    REPEAT,
+    TIMEOUT,
+    FINDINGS,
+    SHARD,
+    REQUIRE
+};
 
 static const struct argp_option options[] = {
     {"vectors", 'v', "DIR", 0, "golden cases: a directory with manifest.json, or one .safetensors file", 0},
@@ -91,6 +105,7 @@ static const struct argp_option options[] = {
      "check this program: CMD IN OUT reads case files in IN and writes answers to OUT", 0},
     {"subject", SUBJECT, "NAME", 0, "check cpu, nvidia, gpu, emulator, or the recordings in directory NAME",
      0},
+    {"list", LIST, NULL, 0, "only list the operations of the kernels: what each claims", 0},
     {"only", ONLY, "WORD", 0, "only cases with this id, operation, recipe or flag", 1},
     {"shard", SHARD, "I/N", 0, "only every Nth case, from the Ith of 0 to N-1", 1},
     {"repeat", REPEAT, "N", 0, "runs of each case, 1 to 16 (3); fewer than 3 see fewer poison patterns", 1},
@@ -143,6 +158,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case JSON: a->json = arg; break;
     case JUNIT: a->junit = arg; break;
     case GITHUB: a->github = true; break;
+    case LIST: a->list = true; break;
     case RECORD: a->record = arg; break;
     case REPEAT: a->repeat = (int)number(state, arg, 1, TRIAL_RUNS); break;
     case TIMEOUT: a->timeout = parse_seconds(state, arg); break;
@@ -154,7 +170,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case SHARD: word_shard(state, arg, INT_MAX, &a->shard, &a->shards); break;
     case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
     case ARGP_KEY_END:
-        if (!a->vectors) argp_error(state, "--vectors DIR is missing");
+        if (!a->vectors && !a->list) argp_error(state, "--vectors DIR is missing");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -186,6 +202,23 @@ static void record_head(FILE *out, const subject *s)
             MX_VERSION);
 }
 
+static const char *or_none(const char *text) { return *text ? text : "-"; }
+
+/* What a subject claims, an operation a line; its note says what was never run. */
+static void list_subject(const subject *s)
+{
+    printf("%s %s%s%s\n", s->name, s->version, *s->cannot ? ": not run: " : "", s->cannot);
+    printf("  %-36s %-20s %-18s %-12s %-12s %s\n", "name", "operation", "recipe", "codes in", "scales in",
+           "model, schedule, note");
+    for (int i = 0; i < s->n_offers; i++) {
+        const offer *o = &s->offers[i];
+        printf("  %-36s %-20s %-18s %-12s %-12s %s %s %s\n", o->name, o->operation, o->recipe,
+               *o->data_layout ? o->data_layout : "row-major",
+               *o->scale_layout ? o->scale_layout : "row-major", or_none(o->model), or_none(o->schedule),
+               o->note);
+    }
+}
+
 static bool run_wish(const arguments *a, const wish *w, const mx_case *const *cases, size_t n, result *r)
 {
     subject s;
@@ -196,6 +229,11 @@ static bool run_wish(const arguments *a, const wish *w, const mx_case *const *ca
         subject_open_program(&s, w->what, cases, n, &limits);
     else
         open_named(&s, w->what, cases, n, &limits);
+    if (a->list) {
+        list_subject(&s);
+        subject_close(&s);
+        return true;
+    }
     char argument[512];
     name_wish(w, argument, sizeof argument);
     progress p = progress_begin(s.name);
@@ -312,6 +350,16 @@ static int check_all(arguments *a, const mx_case_set *set)
     return status;
 }
 
+static int list_all(const arguments *a)
+{
+    result r = {0};
+    for (int i = 0; i < a->n_wishes; i++)
+        run_wish(a, &a->wishes[i], NULL, 0, &r);
+    for (int i = 0; i < N_NAMED && !a->n_wishes; i++)
+        if (named[i].bundled) run_wish(a, &(wish){NAMED, named[i].name}, NULL, 0, &r);
+    return EXIT_PASSED;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -328,6 +376,7 @@ static int run(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     mx_case_set *set;
     mx_error e = {0};
+    if (a.list) return list_all(&a);
     if (mx_cases_load(a.vectors, &set, &e) != MX_OK) {
         fprintf(stderr, "mxcheck kernel: %s: %s\n", e.place, e.message);
         return EXIT_USAGE;

@@ -43,7 +43,7 @@ library nodevice 'static int o(char *d, size_t n) { (void)d; (void)n; return 7; 
 static const char *t(int e) { return e == 7 ? "the device is on holiday" : "?"; }
 const mx_kernel_library *mx_kernel_describe(void) { static mx_kernel_op op = {"a", "cast", "mxfp8"};
 static mx_kernel_library l = {MX_KERNEL_ABI, "n", "1", 1, &op, o}; l.error_text = t; return &l; }'
-expect 3 "not run: the device is on holiday" "$MXCHECK" kernel --vectors "$V" --kernel ./nodevice.so
+expect 3 "not run: no device: the device is on holiday" "$MXCHECK" kernel --vectors "$V" --kernel ./nodevice.so
 library refuses 'static int r(const mx_kernel_call *c) { (void)c; return MX_KERNEL_REFUSED; }
 const mx_kernel_library *mx_kernel_describe(void) { static mx_kernel_op op = {"a", "quantize", "mxfp8"};
 static mx_kernel_library l = {MX_KERNEL_ABI, "n", "1", 1, &op}; op.run = r; return &l; }'
@@ -78,6 +78,7 @@ expect 1 "its answer cannot be read" "$MXCHECK" kernel --vectors "$V" --only cas
 # The examples.
 "$CC" -O2 -shared -fPIC -I"$root/lib" -o mine.so "$root/tools/examples/kernel.c" -lm
 expect 0 "PASSED: 1 of 1" "$MXCHECK" kernel --vectors "$V" --kernel ./mine.so
+expect 0 "quantize-mxfp8" "$MXCHECK" kernel --list --subject cpu
 python=$(numpy_python)
 expect 0 "PASSED: 1 of 1" "$MXCHECK" kernel --vectors "$V" --only mxfp8 \
     --exec "$python $root/tools/examples/program.py"
