@@ -75,6 +75,7 @@ bool offer_takes(const offer *o, const mx_case *c, const char **why)
     if (*c->data_layout && strcmp(or_row_major(o->data_layout), c->data_layout)) return false;
     if (*c->output && *o->output && strcmp(o->output, c->output)) return false;
     if (!o->runnable) return *why = *o->note ? o->note : "described only", false;
+    if (*c->make_dtype && *o->inputs && !listed(o->inputs, c->make_dtype)) return false;
     const operation *op = operation_find(c->operation);
     if (*o->inputs && op)
         for (int i = 0; i < c->n_in; i++)
