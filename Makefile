@@ -7,6 +7,7 @@ PREFIX   ?= /usr/local
 DESTDIR  ?=
 BUILD    ?= build
 VERSION  := 0.1.0
+JOBS     ?= $(shell nproc 2>/dev/null || echo 1)
 NVCC     ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 
 # -ffp-contract=off: an FMA where the source has none changes bits. -Ofast and -ffast-math are banned.
@@ -35,11 +36,6 @@ INC_lib    := -Ilib
 INC_emu    := -Ilib -Iemu
 INC_checks := -Ilib -Iemu -Ichecks
 INC_tools  := -Ilib -Iemu -Ichecks -Itools -I$(BUILD)
-
-# A build by hand uses every processor; `make -jN` and an outer make decide for themselves.
-ifeq ($(filter -j%,$(MAKEFLAGS))$(filter --jobserver%,$(MAKEFLAGS)),)
-MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
-endif
 
 .PHONY: all
 all: $(BUILD)/mxcheck plugins
@@ -103,7 +99,7 @@ test-cli: all
 	BUILD=$(BUILD) checks/cli/run.sh
 
 test: setup-test
-	+$(MAKE) --no-print-directory all $(BUILD)/unit
+	+$(MAKE) -j$(JOBS) --no-print-directory all $(BUILD)/unit
 	+$(MAKE) --no-print-directory test-fast
 	+$(MAKE) --no-print-directory test-cli
 	+$(MAKE) --no-print-directory mutants
@@ -114,15 +110,15 @@ test-all: setup-test
 
 .PHONY: demo
 demo: setup-build
-	+$(MAKE) --no-print-directory all
+	+$(MAKE) -j$(JOBS) --no-print-directory all
 	$(BUILD)/mxcheck kernel --vectors vectors/
 
 .PHONY: asan ubsan
 asan: setup-test
-	+ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 \
+	+ASAN_OPTIONS=detect_leaks=1 $(MAKE) -j$(JOBS) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 \
 	  EXTRA_CFLAGS='-fsanitize=address -fno-omit-frame-pointer' EXTRA_LDFLAGS=-fsanitize=address test-fast
 ubsan: setup-test
-	+UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan OPT=-O1 \
+	+UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) -j$(JOBS) --no-print-directory BUILD=$(BUILD)/ubsan OPT=-O1 \
 	  EXTRA_CFLAGS='-fsanitize=undefined -fno-sanitize-recover=all' EXTRA_LDFLAGS=-fsanitize=undefined test-fast
 
 # ---- set-up: installs what is missing, and nothing when nothing is ---------------------------------------
