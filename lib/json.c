@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file.h"
 #include "json.h"
 
 json_t *mx_json_parse(const char *text, size_t n, const char *place, mx_error *e)
@@ -73,4 +74,14 @@ char *mx_json_dump(const json_t *o)
     line[n] = '\n';
     line[n + 1] = 0;
     return line;
+}
+
+mx_status mx_json_write(const char *path, json_t *o, mx_error *e)
+{
+    char *text = o ? mx_json_dump(o) : NULL;
+    mx_status s =
+        text ? mx_file_write(path, text, strlen(text), e) : mx_fail(e, MX_NO_MEMORY, path, "no memory");
+    free(text);
+    json_decref(o);
+    return s;
 }

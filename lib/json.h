@@ -23,5 +23,8 @@ mx_status mx_json_real(const json_t *o, const char *key, bool required, double *
 
 /* Indented text with members in the order they were set, and a newline; malloc'd, NULL: no memory. */
 char *mx_json_dump(const json_t *o);
+/* The same into a file, written whole or not at all. Takes over the reference to `o`; NULL (a report that
+ * could not be made) is MX_NO_MEMORY. */
+mx_status mx_json_write(const char *path, json_t *o, mx_error *e);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "command.h"
 #include "fail.h"
-#include "file.h"
 #include "gradient.h"
 #include "gradient_kernel.h"
 #include "gradient_result.h"
@@ -182,13 +181,7 @@ static void show(void *context, double done, double all) { progress_show(context
 static int write_json(const gradient_scene *s, const plan *p, const char *path)
 {
     mx_error e = {MX_OK, "", ""};
-    json_t *o = gradient_to_json(s, p->rows, p->n);
-    char *text = o ? mx_json_dump(o) : NULL;
-    mx_status status =
-        text ? mx_file_write(path, text, strlen(text), &e) : mx_fail(&e, MX_NO_MEMORY, path, "no memory");
-    free(text);
-    json_decref(o);
-    return status ? fail_with(WHO, &e) : 0;
+    return mx_json_write(path, gradient_to_json(s, p->rows, p->n), &e) ? fail_with(WHO, &e) : 0;
 }
 
 /* What could not run is no pass; but a finding is worth more. */

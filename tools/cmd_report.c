@@ -79,15 +79,6 @@ static mx_status join(const arguments *a, json_t *first, sweep_result *r, mx_err
     return s;
 }
 
-static mx_status write_report(const char *path, const json_t *report, mx_error *e)
-{
-    char *text = mx_json_dump(report);
-    mx_status s =
-        text ? mx_file_write(path, text, strlen(text), e) : mx_fail(e, MX_NO_MEMORY, path, "out of memory");
-    free(text);
-    return s;
-}
-
 /* Sweeps have parts to join and tables to print; `report` becomes the whole. */
 static mx_status sweep(const arguments *a, json_t **report, mx_error *e)
 {
@@ -97,7 +88,7 @@ static mx_status sweep(const arguments *a, json_t **report, mx_error *e)
         sweep_result_print(&r, stdout);
         json_decref(*report);
         *report = sweep_result_to_json(&r);
-        if (a->json) s = write_report(a->json, *report, e);
+        if (a->json) s = mx_json_write(a->json, json_incref(*report), e);
     }
     sweep_result_free(&r);
     return s;
@@ -126,7 +117,7 @@ static mx_status other(const arguments *a, json_t *report, int *exit_status, mx_
     mx_status s = a->merge ? kernel(a, report, exit_status, e) : MX_OK;
     const char *verdict = html_string(report, "verdict");
     if (!s && *verdict) puts(verdict);
-    return s || !a->json ? s : write_report(a->json, report, e);
+    return s || !a->json ? s : mx_json_write(a->json, json_incref(report), e);
 }
 
 static int run(int argc, char **argv)

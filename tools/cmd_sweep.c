@@ -8,7 +8,6 @@
 #include "command.h"
 #include "data.h"
 #include "fail.h"
-#include "file.h"
 #include "json.h"
 #include "parallel.h"
 #include "progress.h"
@@ -207,13 +206,7 @@ static int sweep_file(session *s)
 static int write_json(const sweep_result *r, const char *path)
 {
     mx_error e = {MX_OK, "", ""};
-    json_t *o = sweep_result_to_json(r);
-    char *text = o ? mx_json_dump(o) : NULL;
-    mx_status status =
-        text ? mx_file_write(path, text, strlen(text), &e) : mx_fail(&e, MX_NO_MEMORY, path, "no memory");
-    free(text);
-    json_decref(o);
-    return status ? fail_with(WHO, &e) : 0;
+    return mx_json_write(path, sweep_result_to_json(r), &e) ? fail_with(WHO, &e) : 0;
 }
 
 /* Bring the parts of all processes together; on rank 0 `r` is the whole then. */

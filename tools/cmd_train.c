@@ -203,13 +203,7 @@ static void train_all(const arguments *a, train_study *s, int32_t until)
 static int write_json(const train_study *s, const char *path)
 {
     mx_error e = {MX_OK, "", ""};
-    json_t *o = train_to_json(s);
-    char *text = o ? mx_json_dump(o) : NULL;
-    mx_status status =
-        text ? mx_file_write(path, text, strlen(text), &e) : mx_fail(&e, MX_NO_MEMORY, path, "no memory");
-    free(text);
-    json_decref(o);
-    return status ? fail_with(WHO, &e) : 0;
+    return mx_json_write(path, train_to_json(s), &e) ? fail_with(WHO, &e) : 0;
 }
 
 static int check_statuses(const train_study *s)
